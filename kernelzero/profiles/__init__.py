@@ -1,0 +1,1 @@
+"""The profiles: one TOML file each, which sets what differs from the defaults of `kernelzero.config`."""
