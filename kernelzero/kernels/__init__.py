@@ -1,0 +1,8 @@
+"""From a Coder's completion to a candidate: the prompt that asks, the answer in the completion, the screen before it runs.
+
+Reads and writes text only: no torch, no Triton, nothing is executed here. May be imported from anywhere.
+"""
+
+from kernelzero.kernels.answers import Answer, Block, code_blocks, extract_answer
+
+__all__ = ["Answer", "Block", "code_blocks", "extract_answer"]

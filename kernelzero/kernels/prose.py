@@ -1,0 +1,96 @@
+"""Tells Python code from prose, line by line: finds code that stands in a completion without a fence.
+
+Only a line that reads like a sentence, a heading or a list item ends a run of code. A broken line of code stays in its
+run, so that an answer with a syntax error is judged as what it is, and is not repaired by leaving the line out.
+"""
+
+import re
+
+from kernelzero.kernels.characters import inside_triple_quotes
+
+_STRONG = re.compile(
+    r"import\s+[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)*\s*(?:#.*)?$"
+    r"|from\s+[\w.]+\s+import\s+[\w*(]"
+    r"|class\s+\w+\s*(?:\(|:)"
+    r"|(?:async\s+)?def\s+\w+\s*\("
+    r"|@[A-Za-z_][\w.]*\s*(?:\(.*)?$"
+)
+_WEAK = re.compile(
+    r"#(?!\#)|\"\"\"|'''|[rRuU]\"\"\"|[rR]'''"
+    r"|(?:try|else|finally)\s*:|except\b.*:|(?:if|while|with|elif)\s+.*:\s*(?:#.*)?$|for\s+.+\sin\s+.*:\s*(?:#.*)?$"
+    r"|(?:return|raise|assert|del|pass|global)\b"
+    r"|[A-Za-z_][\w.]*(?:\[.*\])?\s*(?::\s*[\w.\[\], |]+)?\s*(?:[-+*/|&@%]|//|\*\*|<<|>>)?=(?!=)"
+    r"|[A-Za-z_][\w.]*(?:\[.*\])?\("
+    r"|[)\]}]"
+)
+_MARKUP = re.compile(r"#{2,}\s|\*\*|[-*+]\s|\d+[.)]\s|</?[a-zA-Z]\w*>\s*$|-{3,}\s*$|={3,}\s*$|\|")
+_DEFINES = re.compile(r"^(?:class |def |async def |@\w)", re.MULTILINE)
+
+
+def _is_code(line: str) -> bool:
+    return bool(_STRONG.match(line) or _WEAK.match(line))
+
+
+def _is_prose(line: str) -> bool:
+    """A line at the left margin that is no code and reads like a sentence or like Markdown."""
+    if _MARKUP.match(line):
+        return True
+    if _is_code(line):
+        return False
+    words = re.findall(r"[^\W\d_][\w'’-]*", line)
+    letters = sum(character.isalpha() or character in " ,.'’-!?:;" for character in line)
+    if len(words) >= 3 and letters >= 0.8 * len(line):
+        return True
+    return len(words) in (1, 2) and bool(re.fullmatch(r"[\w\s'’-]+[.:!?]?", line))
+
+
+def _runs(lines: list[str]) -> list[tuple[int, int]]:
+    """(first, last + 1) of each run of code lines; trailing blank lines are not part of a run."""
+    runs, start, end = [], None, 0
+    for index, line in enumerate(lines):
+        if start is None:
+            if _STRONG.match(line) or (_WEAK.match(line) and not _MARKUP.match(line) and _leads_to_code(lines, index)):
+                start, end = index, index + 1
+        elif not line.strip():
+            continue
+        elif not line[0].isspace() and _is_prose(line) and not inside_triple_quotes("\n".join(lines[start:index])):
+            runs.append((start, end))
+            start = None
+        else:
+            end = index + 1
+    if start is not None:
+        runs.append((start, end))
+    return runs
+
+
+def _leads_to_code(lines: list[str], index: int) -> bool:
+    """A comment, string or assignment opens a run only if a definition or an import follows before any prose."""
+    for later in lines[index + 1 :]:
+        if _STRONG.match(later):
+            return True
+        if later.strip() and not later[0].isspace() and _is_prose(later):
+            return False
+    return False
+
+
+def _worth(text: str, strict: bool) -> bool:
+    """strict (there are fences elsewhere): only what defines something in three lines or more."""
+    if not strict:
+        return any(_STRONG.match(line) for line in text.split("\n"))
+    return bool(_DEFINES.search(text)) and sum(1 for line in text.split("\n") if line.strip()) >= 3
+
+
+def bare_runs(lines: list[str], strict: bool) -> list[tuple[str, bool]]:
+    """The runs of code among lines without fences, each with whether it reaches the end of these lines."""
+    full = max((index + 1 for index, line in enumerate(lines) if line.strip()), default=0)
+    found = [("\n".join(lines[start:end]), end >= full) for start, end in _runs(lines)]
+    return [(text, to_end) for text, to_end in found if _worth(text, strict)]
+
+
+def runs_to_end(lines: list[str]) -> int | None:
+    """Index of the line where a run of code begins that reaches the end of these lines; None if the end is no code."""
+    full = max((index + 1 for index, line in enumerate(lines) if line.strip()), default=0)
+    runs = _runs(lines)
+    if runs and runs[-1][1] >= full and _worth("\n".join(lines[runs[-1][0] :]), strict=False):
+        return runs[-1][0]
+    return None
