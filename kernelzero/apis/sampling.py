@@ -48,15 +48,15 @@ def check_api_set(apis: Iterable[str]) -> tuple[str, ...]:
 
 
 def mix(
+    rng: np.random.Generator,
     n: int,
     frontier: list[tuple[str, tuple[str, ...]]],
-    co_occurrence: "CoOccurrence",
-    share: float,
-    rng: np.random.Generator | int,
+    distribution: "CoOccurrence",
+    frontier_share: float,
     mutate: float = 0.0,
     sizes: tuple[int, int] | None = None,
 ) -> list[SampledSet]:
-    """n API sets in random order, round(n * share) of them from `frontier` [(module_id, apis)] as far as those reach.
+    """n API sets in random order, round(n * frontier_share) of them from `frontier` [(module_id, apis)] as far as those reach.
 
     Equal frontier sets count once (the first of them in random order is named). mutate: probability that a frontier set
     has one API dropped, swapped or added, the new one drawn given the rest. sizes: (smallest, largest) of co-occurrence
@@ -64,16 +64,15 @@ def mix(
     """
     if n < 0:
         raise UserError(f"{n} API sets were asked for: give a number that is not negative")
-    for name, value in (("share of frontier sets", share), ("share of mutated sets", mutate)):
+    for name, value in (("share of frontier sets", frontier_share), ("share of mutated sets", mutate)):
         if not 0 <= value <= 1:
             raise UserError(f"the {name} is {value}: give a number between 0 and 1")
-    rng = np.random.default_rng(rng)
-    chosen = _frontier(round(n * share), frontier, rng)
-    chosen = [_mutated(item, co_occurrence, rng, sizes) if rng.random() < mutate else item for item in chosen]
+    chosen = _frontier(round(n * frontier_share), frontier, rng)
+    chosen = [_mutated(item, distribution, rng, sizes) if rng.random() < mutate else item for item in chosen]
     seen = {item.apis for item in chosen}
     while len(chosen) < n:
         for _ in range(_ATTEMPTS):
-            apis = co_occurrence.sample(rng, sizes=sizes)
+            apis = distribution.sample(rng, sizes=sizes)
             if apis not in seen:
                 break
         seen.add(apis)
@@ -92,10 +91,10 @@ def _frontier(wanted: int, frontier: list[tuple[str, tuple[str, ...]]], rng: np.
     return list(chosen.values())
 
 
-def _mutated(item: SampledSet, co_occurrence: "CoOccurrence", rng: np.random.Generator, sizes: tuple[int, int] | None) -> SampledSet:
+def _mutated(item: SampledSet, distribution: "CoOccurrence", rng: np.random.Generator, sizes: tuple[int, int] | None) -> SampledSet:
     """One API less, another, or more; unchanged when no such change is possible."""
     low, high = sizes or (1, len(VOCABULARY))
-    others = [name for name in co_occurrence.apis if name not in item.apis]
+    others = [name for name in distribution.apis if name not in item.apis]
     possible = ["drop"] * (len(item.apis) > low) + ["swap"] * bool(others) + ["add"] * (bool(others) and len(item.apis) < high)
     if not possible:
         return item
@@ -104,7 +103,7 @@ def _mutated(item: SampledSet, co_occurrence: "CoOccurrence", rng: np.random.Gen
     if kind in ("drop", "swap"):
         apis.pop(int(rng.integers(len(apis))))
     if kind in ("swap", "add"):
-        weights = {k: v for k, v in co_occurrence.conditional(tuple(apis)).items() if k in others}
+        weights = {k: v for k, v in distribution.conditional(tuple(apis)).items() if k in others}
         total = sum(weights.values())
         apis.append(list(weights)[int(rng.choice(len(weights), p=[v / total for v in weights.values()]))])
     return SampledSet(tuple(sorted(apis)), item.source, item.from_module_id, kind)

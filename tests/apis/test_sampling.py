@@ -1,10 +1,16 @@
+import numpy as np
 import pytest
 
-from kernelzero.apis import CoOccurrence, check_api_set, mix
+from kernelzero.apis import CoOccurrence, check_api_set
+from kernelzero.apis import mix as mix_with_generator
 from kernelzero.errors import UserError
 
 CO = CoOccurrence.from_sets([(a, b) for a in ("torch.exp", "torch.sin", "torch.cos", "torch.abs") for b in ("torch.sum", "torch.mean", "torch.amax")])
 FRONTIER = [(f"m{i}", ("torch.relu", name)) for i, name in enumerate(["torch.softmax", "torch.tanh", "torch.sigmoid", "torch.erf", "F.gelu", "F.silu"])]
+
+
+def mix(n, frontier, distribution, share, seed, **settings):
+    return mix_with_generator(np.random.default_rng(seed), n, frontier, distribution, share, **settings)
 
 
 def sources(sets):
@@ -83,9 +89,14 @@ def test_check_gives_canonical_names():
 
 
 @pytest.mark.parametrize("arguments, words", [
-    ((-1, [], CO, 0.5, 0), "-1"), ((4, [], CO, 1.5, 0), "share of frontier"), ((4, [], CO, 0.5, 0, 2.0), "mutated"),
+    ((-1, [], CO, 0.5, 0), "-1"), ((4, [], CO, 1.5, 0), "share of frontier"), 
     ((4, [("m", ())], CO, 0.5, 0), "empty"), ((4, [("m", ("torch.nope",))], CO, 0.5, 0), "torch.nope"), ((1, [], CoOccurrence(), 0.5, 0), "empty"),
 ])
 def test_bad_arguments_are_one_sentence(arguments, words):
     with pytest.raises(UserError, match=words):
         mix(*arguments)
+
+
+def test_a_share_of_mutated_sets_above_one():
+    with pytest.raises(UserError, match="mutated"):
+        mix(4, [], CO, 0.5, 0, mutate=2.0)
