@@ -7,6 +7,7 @@ DuckDB lets one process write and no other read meanwhile, so nobody here keeps 
 import errno
 import os
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,8 +22,9 @@ PATIENCE_S = 30.0
 CONFIG = {"autoinstall_known_extensions": False, "threads": min(4, os.cpu_count() or 1)}  # never reach for the network
 MAGIC, MAGIC_AT = b"DUCK", 8  # every DuckDB file carries these bytes after its first checksum
 
-_locks: dict[str, threading.RLock] = {}
+_locks: dict[str, threading.Lock] = {}
 _locks_guard = threading.Lock()
+os.register_at_fork(after_in_child=_locks.clear)  # a thread that held one does not exist in the child
 
 
 class _Held(Exception):
@@ -42,17 +44,34 @@ def opened(path: Path, *, read_only: bool, patience_s: float = PATIENCE_S) -> It
             _close(connection)
 
 
-def check_file(path: Path) -> None:
-    """UserError when there is something at `path` that is no DuckDB file. Reads 12 bytes and does not take the lock.
+def copy_whole(path: Path, target: Path, patience_s: float = PATIENCE_S) -> None:
+    """Copy the database file, complete and without a log beside it, while nobody else has it open.
 
-    Never called while this process has the file open: closing any descriptor of a file drops the process's locks on it.
+    The file is opened for the copy before DuckDB locks it and closed after DuckDB let go: closing any descriptor of a file
+    drops all POSIX locks that this process has on it.
     """
+    with _serial(path, patience_s), path.open("rb") as source:
+        connection = _open(path, False, patience_s)
+        try:
+            connection.execute("CHECKPOINT")
+            with target.open("wb") as copy:
+                shutil.copyfileobj(source, copy, 1 << 20)
+                copy.flush()
+                os.fsync(copy.fileno())
+        except (duckdb.Error, OSError) as error:
+            raise explain(error, target if isinstance(error, OSError) else path) or error from error
+        finally:
+            _close(connection)
+
+
+def check_file(path: Path, patience_s: float = PATIENCE_S) -> None:
+    """UserError when there is something at `path` that is no DuckDB file. Reads 12 bytes; asks for no lock of the file."""
     if path.is_dir():
         raise UserError(f"{path} is a folder, not a database; give the path of a file")
     try:
-        with path.open("rb") as file:
+        with _serial(path, patience_s), path.open("rb") as file:  # serial: see copy_whole on closing a descriptor
             head = file.read(MAGIC_AT + len(MAGIC))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
         raise UserError(f"cannot read the database {path}: {error.strerror}; check its permissions") from error
@@ -86,7 +105,7 @@ def snapshot_of(path: Path) -> Path:
 @contextmanager
 def _serial(path: Path, patience_s: float) -> Iterator[None]:
     with _locks_guard:
-        lock = _locks.setdefault(os.path.realpath(path), threading.RLock())
+        lock = _locks.setdefault(os.path.realpath(path), threading.Lock())
     if not lock.acquire(timeout=patience_s):
         raise UserError(f"another thread of this process kept {path} open for {patience_s:.0f} s")
     try:

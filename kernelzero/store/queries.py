@@ -17,7 +17,7 @@ from importlib.resources import files
 from kernelzero.errors import UserError
 
 LATEST = "latest"
-RUN_PARAMETERS = ("run_id", "other_run_id")
+PREVIOUS = "previous"
 
 
 @dataclass(frozen=True)

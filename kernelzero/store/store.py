@@ -5,7 +5,6 @@ nothing half-written. The values live in the file, so a Store is cheap to make a
 """
 
 import os
-import shutil
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import duckdb
 from kernelzero.errors import UserError
 from kernelzero.store import migrations
 from kernelzero.store import queries as named_queries
-from kernelzero.store.connection import PATIENCE_S, check_file, explain, opened, snapshot_of
+from kernelzero.store.connection import PATIENCE_S, check_file, copy_whole, explain, opened, snapshot_of
 from kernelzero.store.tables import STEPPED, TABLES, Table, columns, deduplicate, from_row, to_arrow
 
 
@@ -79,10 +78,8 @@ class Store:
         """Copy the whole database to `snapshot_path` and rename it into place, for readers who stay long; returns that path."""
         draft = self.snapshot_path.with_name(f".{self.snapshot_path.name}.{os.getpid()}.new")
         try:
-            with self._writing() as connection:
-                connection.execute("CHECKPOINT")
-                # Last thing while the file is open: closing the copy's descriptor drops this process's lock on it.
-                shutil.copyfile(self.path, draft)
+            self._make_current()
+            copy_whole(self.path, draft, self.patience_s)
             self.snapshot_path.with_name(self.snapshot_path.name + ".wal").unlink(missing_ok=True)
             draft.replace(self.snapshot_path)
         except OSError as error:
@@ -107,10 +104,7 @@ class Store:
         query = named_queries.find(name)
         bound = named_queries.bind(query, params)
         with self._reading() as connection:
-            for parameter in named_queries.RUN_PARAMETERS:
-                if parameter in bound:
-                    bound[parameter] = _resolve_run(connection, bound[parameter], self.path)
-            return _select(connection, query.sql, bound)
+            return _select(connection, query.sql, _resolve_runs(connection, bound, self.path))
 
     def queries(self) -> list[tuple[str, str]]:
         """(name, question) of every named query, by name."""
@@ -147,15 +141,7 @@ class Store:
     # -- opening
 
     def _writing(self):
-        if not self._current:
-            check_file(self.path)
-            if not self.exists():
-                migrations.create(self.path, self._migrations)
-            with opened(self.path, read_only=False, patience_s=self.patience_s) as connection:
-                migrations.migrate(connection, self.path, self._migrations)
-            self._current = True
-        elif not self.exists():
-            raise UserError(f"the database {self.path} is gone: it was moved or deleted while in use; put it back, or start again")
+        self._make_current()
         return opened(self.path, read_only=False, patience_s=self.patience_s)
 
     def _reading(self):
@@ -167,14 +153,22 @@ class Store:
                 found = migrations.version(connection, self.path)
             migrations.require_known(found, self._migrations, self.path)
             if found < len(self._migrations):
-                return self._migrated_reading()
+                self._make_current()
             self._current = True
         return opened(self.path, read_only=True, patience_s=self.patience_s)
 
-    def _migrated_reading(self):
-        with self._writing():
-            pass
-        return opened(self.path, read_only=True, patience_s=self.patience_s)
+    def _make_current(self) -> None:
+        """The file exists with the newest schema; looked at once a Store, then only that it is still there."""
+        if self._current and self.exists():
+            return
+        if self._current:
+            raise UserError(f"the database {self.path} is gone: it was moved or deleted while in use; put it back, or start again")
+        check_file(self.path)
+        if not self.exists():
+            migrations.create(self.path, self._migrations)
+        with opened(self.path, read_only=False, patience_s=self.patience_s) as connection:
+            migrations.migrate(connection, self.path, self._migrations)
+        self._current = True
 
 
 def _forget(connection: duckdb.DuckDBPyConnection, key: StageKey) -> None:
@@ -213,7 +207,7 @@ def _select(connection: duckdb.DuckDBPyConnection, sql: str, params):
     except (duckdb.ProgrammingError, duckdb.DataError, duckdb.NotSupportedError) as error:
         if "read-only mode" in str(error):
             raise UserError("queries only read; this statement would write to the database") from None
-        raise UserError(f"this query cannot be answered: {str(error).strip()}") from None
+        raise UserError(f"this query cannot be answered: {' '.join(str(error).split())}") from None
     return frame.with_columns([_plain_number(frame[name]) for name in frame.columns])
 
 
@@ -224,6 +218,23 @@ def _plain_number(column):
     if not column.dtype.is_decimal():
         return column
     return column.cast(polars.Int64 if column.dtype.scale == 0 else polars.Float64)
+
+
+def _resolve_runs(connection: duckdb.DuckDBPyConnection, bound: dict, path: Path) -> dict:
+    """The parameters with full run ids: `latest`, a beginning of an id, and `previous` (the origin of run_id, else the run before it)."""
+    bound = dict(bound)
+    for name in ("run_id", "other_run_id"):
+        if name not in bound or (name == "other_run_id" and bound[name] == named_queries.PREVIOUS):
+            continue
+        bound[name] = _resolve_run(connection, bound[name], path)
+    if bound.get("other_run_id") == named_queries.PREVIOUS:
+        found = connection.execute(
+            "SELECT o.run_id FROM runs r JOIN runs o ON o.run_id <> r.run_id AND (o.run_id = r.origin_run_id OR o.started_at <= r.started_at) "
+            "WHERE r.run_id = ? ORDER BY o.run_id = r.origin_run_id DESC, o.started_at DESC, o.run_id DESC LIMIT 1", [bound["run_id"]]).fetchone()
+        if found is None:
+            raise UserError(f"there is no run before {bound['run_id']} to compare it with; name the other one")
+        bound["other_run_id"] = found[0]
+    return bound
 
 
 def _resolve_run(connection: duckdb.DuckDBPyConnection, wanted: str, path: Path) -> str:
