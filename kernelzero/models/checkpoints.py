@@ -12,6 +12,7 @@ from pathlib import Path
 from kernelzero.errors import UserError
 
 MARK = "kernelzero_model.json"
+PROBE = "import torch\nclass ModelNew(nn.Module):\n    x = x + 1\n"  # its token ids must be the same after a reload
 
 
 def digest_folder(folder: str | Path) -> str:
@@ -34,7 +35,7 @@ def save(model, tokenizer, folder: str | Path, style: str) -> str:
     model.save_pretrained(partial)
     tokenizer.save_pretrained(partial)
     digest = digest_folder(partial)
-    (partial / MARK).write_text(json.dumps({"style": style, "digest": digest}))
+    (partial / MARK).write_text(json.dumps({"style": style, "digest": digest, "probe": tokenizer(PROBE)["input_ids"]}))
     _sync(partial)
     shutil.rmtree(folder, ignore_errors=True)
     partial.rename(folder)
@@ -53,12 +54,12 @@ def _sync(folder: Path) -> None:
 def saved_digest(folder: str | Path) -> str | None:
     """The digest of a complete checkpoint of ours, None for anything else."""
     mark = Path(folder) / MARK
-    return json.loads(mark.read_text())["digest"] if mark.is_file() else None
+    return _mark(folder).get("digest")
 
 
-def style_of(folder: str | Path) -> str | None:
-    mark = Path(folder) / MARK
-    return json.loads(mark.read_text())["style"] if mark.is_file() else None
+def _mark(folder: str | Path) -> dict:
+    path = Path(folder) / MARK
+    return json.loads(path.read_text()) if path.is_file() else {}
 
 
 def load(folder: str | Path, style: str | None = None, dtype: str = "float32", device: str = "cpu"):
@@ -75,7 +76,8 @@ def load(folder: str | Path, style: str | None = None, dtype: str = "float32", d
     looks_local = path.is_absolute() or str(folder).startswith(".") or path.exists()
     if looks_local:
         check(path)
-    style = style or style_of(path) or "chat"
+    mark = _mark(path)
+    style = style or mark.get("style", "chat")
     try:
         model = AutoModelForCausalLM.from_pretrained(str(folder), dtype=getattr(torch, dtype)).to(device)
         tokenizer = load_tokenizer(folder, compact=style == "compact")
@@ -84,6 +86,9 @@ def load(folder: str | Path, style: str | None = None, dtype: str = "float32", d
         if looks_local:
             raise UserError(f"the model in {folder} cannot be loaded, it looks damaged: {reason}") from error
         raise UserError(f"no model folder {folder} here, and it cannot be fetched from the Hub ({reason}); give a folder") from error
+    if "probe" in mark and tokenizer(PROBE)["input_ids"] != mark["probe"]:
+        raise UserError(f"the tokenizer in {folder} does not give the token ids that it gave when it was saved; the installed "
+                        "transformers reads it otherwise: use the versions in requirements.lock")
     if model.get_input_embeddings().num_embeddings < len(tokenizer):
         raise UserError(f"the model in {folder} has {model.get_input_embeddings().num_embeddings} embeddings for "
                         f"{len(tokenizer)} tokens; model and tokenizer do not belong together")

@@ -9,7 +9,6 @@ from pathlib import Path
 
 END = "<|endoftext|>"
 PAD = "<|pad|>"
-PROBE = "import torch\nclass ModelNew(nn.Module):\n    x = x + 1\n"
 
 
 def train_tokenizer(texts: list[str], vocabulary: int):
@@ -36,8 +35,6 @@ def load_tokenizer(folder: str | Path, compact: bool):
 
     if compact:
         tokenizer = PreTrainedTokenizerFast.from_pretrained(str(folder))
-        if len(tokenizer(PROBE)["input_ids"]) > 12:
-            raise ValueError(f"the tokenizer in {folder} no longer merges whole lines")
     else:
         tokenizer = AutoTokenizer.from_pretrained(str(folder))
     tokenizer.padding_side = "left"
