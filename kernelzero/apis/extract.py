@@ -58,7 +58,7 @@ def extract(source: str, class_name: str = "Model") -> Extraction:
 def _class(node: ast.ClassDef, names: Names) -> Found:
     """What a class computes with: its computing methods, then those of its parts that they use."""
     methods = {item.name: item for item in node.body if isinstance(item, ast.FunctionDef)}
-    building = _reached("__init__", methods)
+    building = reached("__init__", methods)
     parts, kinds = _parts([methods[name] for name in sorted(building)], names)
     total, done = Found(), set()
     # a class without forward (a Sequential of its own, a base) is used as a whole
@@ -89,12 +89,12 @@ def _class(node: ast.ClassDef, names: Names) -> Found:
     return total
 
 
-def _reached(start: str, methods: dict[str, ast.FunctionDef]) -> set[str]:
-    """Names of the methods that `start` calls on self, itself included."""
+def reached(start: str, methods: dict[str, ast.FunctionDef]) -> set[str]:
+    """Names of the methods that `start` reaches through self, itself included; building never goes on into forward."""
     done, todo = set(), [start]
     while todo:
         name = todo.pop()
-        if name in methods and name not in done and name != "forward":
+        if name in methods and name not in done and (name != "forward" or start == "forward"):
             done.add(name)
             todo += [n.attr for n in ast.walk(methods[name]) if isinstance(n, ast.Attribute) and _on_self(n)]
     return done

@@ -56,7 +56,7 @@ class Flow:
                 self._bind(statement)
 
     def find(self) -> Found:
-        found, live = Found(), self._live()
+        found, live = Found(), self.live()
         for statement in self.statements:
             part = Found()
             for expression in _expressions(statement):
@@ -211,7 +211,7 @@ class Flow:
             found.apis |= {canonical(OPERATORS[type(op)]) or "" for op in node.ops if type(op) in OPERATORS}
 
     # -- liveness ------------------------------------------------------------------------------------------------------
-    def _live(self) -> set[str]:
+    def live(self) -> set[str]:
         """Names whose value can reach a return, a condition, an iteration or a store (order of statements ignored)."""
         live: set[str] = set()
         while True:
