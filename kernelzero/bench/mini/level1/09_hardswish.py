@@ -1,0 +1,21 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hardswish = nn.Hardswish()
+
+    def forward(self, x):
+        x = self.hardswish(x)
+        return x
+
+
+def get_inputs():
+    return [torch.randn(4, 40)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,20 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x, w):
+        x = x @ w
+        return x
+
+
+def get_inputs():
+    return [torch.randn(12, 24), torch.randn(24, 32)]
+
+
+def get_init_inputs():
+    return []

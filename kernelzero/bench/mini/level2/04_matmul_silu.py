@@ -1,0 +1,21 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x, w):
+        x = torch.matmul(x, w)
+        x = F.silu(x)
+        return x
+
+
+def get_inputs():
+    return [torch.randn(16, 32), torch.randn(32, 24)]
+
+
+def get_init_inputs():
+    return []

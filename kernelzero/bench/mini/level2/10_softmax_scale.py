@@ -1,0 +1,21 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x):
+        x = torch.softmax(x, dim=-1)
+        x = x * 3.0
+        return x
+
+
+def get_inputs():
+    return [torch.randn(16, 48)]
+
+
+def get_init_inputs():
+    return []

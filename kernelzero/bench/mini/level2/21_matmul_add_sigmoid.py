@@ -1,0 +1,22 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x, w, z):
+        x = torch.matmul(x, w)
+        x = x + z
+        x = torch.sigmoid(x)
+        return x
+
+
+def get_inputs():
+    return [torch.randn(12, 40), torch.randn(40, 24), torch.randn(12, 24)]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,22 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+
+    def forward(self, x, z):
+        x = F.leaky_relu(x, 0.01)
+        x = x * z
+        x = torch.amax(x, dim=-1)
+        return x
+
+
+def get_inputs():
+    return [torch.randn(12, 24), torch.randn(12, 24)]
+
+
+def get_init_inputs():
+    return []
