@@ -20,8 +20,10 @@ class Archive:
 
     def add(self, source: str) -> None:
         """Remembers a module; the first one of several that repeat each other keeps its name. Raises SyntaxError."""
-        for key in _keys(source):
-            self._known.setdefault(key, digest(source))
+        keys = _keys(source)
+        name = next((self._known[key] for key in keys if key in self._known), digest(source))
+        for key in keys:
+            self._known.setdefault(key, name)
 
     def find(self, source: str) -> str | None:
         """Id of the module that this one repeats (its own, when it is in the archive), or None. Raises SyntaxError."""

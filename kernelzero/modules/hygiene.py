@@ -166,7 +166,7 @@ def _state(function: ast.FunctionDef) -> list[Finding]:
         elif isinstance(node, ast.AugAssign | ast.AnnAssign):
             targets = [node.target]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            in_place = node.func.attr.endswith("_") and not node.func.attr.endswith("__")
+            in_place = _in_place(node.func.attr)
             changes = node.func.attr in ("append", "extend", "insert", "pop", "clear", "update", "setdefault", "remove")
             if (in_place or changes) and _root(node.func.value) == "self":
                 targets = [node.func.value]
@@ -222,13 +222,17 @@ def _inputs(function: ast.FunctionDef, names: Names) -> list[Finding]:
             target = node.target
         elif isinstance(node, ast.Assign) and any(isinstance(t, ast.Subscript) for t in node.targets):
             target = next(t for t in node.targets if isinstance(t, ast.Subscript))
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _in_place(node.func.attr):
             target = node.func.value
         if isinstance(target, ast.Name | ast.Subscript):
             root = _root(target)
             if root in arguments and node.lineno <= rebound.get(root, node.lineno):
                 found.append(Finding(Reason.MUTATES_INPUT, f"forward changes its input {root} in place", node.lineno))
     return found
+
+
+def _in_place(method: str) -> bool:
+    return method.endswith("_") and not method.endswith("__")
 
 
 def _augmented(name: ast.Name, function: ast.FunctionDef) -> bool:

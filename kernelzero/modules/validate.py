@@ -34,6 +34,9 @@ _RUN_REASONS = {
 }
 
 
+_AT_ONCE = 32  # modules whose tensors are held at the same time
+
+
 class VerifierFault(RuntimeError):
     """The sandbox failed twice for reasons of its own: no verdict on the module, and worth trying the stage again."""
 
@@ -107,7 +110,9 @@ class Validator:
             key = digest(source) if source is not None else ""
             if key not in modules:
                 modules[key] = self._read(key, source)
-        self._run([m for m in modules.values() if m.pending])
+        pending = [m for m in modules.values() if m.pending]
+        for start in range(0, len(pending), _AT_ONCE):
+            self._run(pending[start:start + _AT_ONCE])
         for key, module in modules.items():
             self._known[key] = module.result
         results = []
