@@ -58,8 +58,8 @@ def copy_whole(path: Path, target: Path, patience_s: float = PATIENCE_S) -> None
                 shutil.copyfileobj(source, copy, 1 << 20)
                 copy.flush()
                 os.fsync(copy.fileno())
-        except (duckdb.Error, OSError) as error:
-            raise explain(error, target if isinstance(error, OSError) else path) or error from error
+        except duckdb.Error as error:
+            raise explain(error, path) or error from error
         finally:
             _close(connection)
 
@@ -87,7 +87,7 @@ def explain(error: Exception, path: Path) -> UserError | None:
         return UserError(f"the disk is full: nothing of this step was written to {path}; free some space and start the same command again")
     if number in (errno.EACCES, errno.EPERM, errno.EROFS) or re.search(r"Permission denied|Read-only file system", text):
         return UserError(f"cannot write {path}: permission denied; choose a folder that you may write to, or change its permissions")
-    if re.search(r"checksum|corrupt|not a valid DuckDB|read from file .* bytes|Failed to load metadata|replaying WAL", text, re.I):
+    if re.search(r"checksum|corrupt|not a valid DuckDB|read enough bytes|Failed to load metadata|replaying WAL", text, re.I):
         return UserError(f"the database {path} is damaged ({text.splitlines()[0][:160]}); restore it, or continue from its snapshot "
                          f"{snapshot_of(path).name} if there is one")
     if re.search(r"database file with version number|storage version|newer version of DuckDB", text, re.I):

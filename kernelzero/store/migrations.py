@@ -4,8 +4,10 @@ A migration is never edited once released: a change of the schema is the next nu
 An empty database is made under another name and linked into place, so nobody ever sees one without its tables.
 """
 
+import errno
 import os
 import re
+import threading
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +15,7 @@ from pathlib import Path
 import duckdb
 
 from kernelzero.errors import UserError
-from kernelzero.store.connection import check_file, explain, opened
+from kernelzero.store.connection import explain, opened
 
 VERSION_TABLE = "CREATE TABLE schema_version (version BIGINT PRIMARY KEY, name VARCHAR NOT NULL, applied_at TIMESTAMP NOT NULL)"
 
@@ -43,7 +45,7 @@ def version(connection: duckdb.DuckDBPyConnection, path: Path) -> int:
     """Number of the last migration in the open file; 0 for an empty database; UserError for somebody else's database."""
     tables = {row[0] for row in connection.execute("SELECT table_name FROM duckdb_tables() WHERE NOT internal").fetchall()}
     if "schema_version" in tables:
-        return connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").fetchone()[0]
+        return connection.execute("SELECT coalesce(max(version), 0) FROM schema_version").fetchall()[0][0]
     if tables:
         raise UserError(f"{path} is a DuckDB database, but not one of KernelZero (it holds {sorted(tables)[0]}); give another path")
     return 0
@@ -78,27 +80,35 @@ def migrate(connection: duckdb.DuckDBPyConnection, path: Path, migrations: list[
 
 def create(path: Path, migrations: list[Migration]) -> None:
     """A new database with all tables at `path`, unless one is there by then. Makes the folder when it is missing."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.new")
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with opened(draft, read_only=False) as connection:
-            migrate(connection, path, migrations)
-        check_file(draft)
         try:
-            os.link(draft, path)
-        except FileExistsError:
-            return  # another process was first
-        except OSError:
-            draft.rename(path)  # a file system without hard links
+            with opened(draft, read_only=False) as connection:
+                migrate(connection, path, migrations)
+                connection.execute("CHECKPOINT")  # all into the one file, or an error here: the log does not get the new name
+            _put(draft, path)
+        finally:
+            for leftover in (draft, draft.with_name(draft.name + ".wal")):
+                leftover.unlink(missing_ok=True)
     except (NotADirectoryError, FileExistsError) as error:
         raise UserError(f"cannot make the folder {path.parent}: a part of that path is a file; give another path") from error
     except UserError as error:
         raise UserError(str(error).replace(str(draft), str(path))) from error
     except OSError as error:
         raise explain(error, path) or error from error
-    finally:
-        for leftover in (draft, draft.with_name(draft.name + ".wal")):
-            leftover.unlink(missing_ok=True)
+
+
+def _put(draft: Path, path: Path) -> None:
+    """Give the finished draft its name; when another process or thread was first, theirs stays."""
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        return
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise
+        draft.rename(path)  # a file system without hard links
 
 
 def rollback(connection: duckdb.DuckDBPyConnection) -> None:

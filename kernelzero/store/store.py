@@ -99,7 +99,7 @@ class Store:
         with self._reading() as connection:
             return _select(connection, sql, params)
 
-    def named(self, name: str, **params):
+    def named(self, name: str, /, **params):
         """The answer of a query of sql/queries as a polars.DataFrame; parameters left out take the defaults of its file."""
         query = named_queries.find(name)
         bound = named_queries.bind(query, params)
@@ -110,7 +110,7 @@ class Store:
         """(name, question) of every named query, by name."""
         return [(query.name, query.question) for query in named_queries.load().values()]
 
-    def rows(self, kind: type, **where) -> list:
+    def rows(self, kind: type, /, **where) -> list:
         """Records of one kind whose fields equal the given values (a list or tuple: any of them), in the order of their key."""
         table, known = TABLES[kind], columns(kind)
         unknown = [name for name in where if name not in known]
@@ -230,10 +230,10 @@ def _resolve_runs(connection: duckdb.DuckDBPyConnection, bound: dict, path: Path
     if bound.get("other_run_id") == named_queries.PREVIOUS:
         found = connection.execute(
             "SELECT o.run_id FROM runs r JOIN runs o ON o.run_id <> r.run_id AND (o.run_id = r.origin_run_id OR o.started_at <= r.started_at) "
-            "WHERE r.run_id = ? ORDER BY o.run_id = r.origin_run_id DESC, o.started_at DESC, o.run_id DESC LIMIT 1", [bound["run_id"]]).fetchone()
-        if found is None:
+            "WHERE r.run_id = ? ORDER BY o.run_id = r.origin_run_id DESC, o.started_at DESC, o.run_id DESC LIMIT 1", [bound["run_id"]]).fetchall()
+        if not found:
             raise UserError(f"there is no run before {bound['run_id']} to compare it with; name the other one")
-        bound["other_run_id"] = found[0]
+        bound["other_run_id"] = found[0][0]
     return bound
 
 

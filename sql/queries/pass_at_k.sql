@@ -16,8 +16,8 @@ WITH judged AS (
            max(timer) FILTER (correct) AS timer
     FROM judged GROUP BY ALL
 ), estimates AS (
-    SELECT *, CASE WHEN n - c < $k THEN 1.0 ELSE 1 - list_product(list_transform(range(n - c + 1, n + 1), lambda i: 1 - $k / i)) END AS solved,
-           CASE WHEN n - fast < $k THEN 1.0 ELSE 1 - list_product(list_transform(range(n - fast + 1, n + 1), lambda i: 1 - $k / i)) END AS faster
+    SELECT *, CASE WHEN n - c < $k THEN 1.0 ELSE 1 - coalesce(list_product(list_transform(range(n - c + 1, n + 1), lambda i: 1 - $k / i)), 1) END AS solved,
+           CASE WHEN n - fast < $k THEN 1.0 ELSE 1 - coalesce(list_product(list_transform(range(n - fast + 1, n + 1), lambda i: 1 - $k / i)), 1) END AS faster
     FROM counts WHERE n >= $k
 )
 SELECT round, suite, backend, policy, coalesce(max(timer), '') AS timer, count(*) AS tasks, sum(n) AS samples,
