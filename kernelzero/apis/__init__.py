@@ -10,5 +10,14 @@ from kernelzero.apis.sampling import SampledSet, check_api_set, mix
 from kernelzero.apis.vocabulary import VOCABULARY, Api, canonical
 
 __all__ = [
-    "VOCABULARY", "Api", "CoOccurrence", "Extraction", "SampledSet", "api_set", "canonical", "check_api_set", "extract", "mix",
+    "VOCABULARY",
+    "Api",
+    "CoOccurrence",
+    "Extraction",
+    "SampledSet",
+    "api_set",
+    "canonical",
+    "check_api_set",
+    "extract",
+    "mix",
 ]

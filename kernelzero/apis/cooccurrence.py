@@ -1,10 +1,11 @@
 """Which APIs occur together: counts over a corpus of API sets, updated with accepted modules, sampled with a seed.
 
-A set of size k is drawn so: its first API with weight c_i + alpha; each further API j, given those chosen S, with weight
+A set of size k is drawn so: its first API with weight c_i + alpha; each further API j, given those chosen S, with
+weight
     prod over i in S of ((c_ij + alpha) / (c_i + alpha * V)) ** (1 / |S|)
-where c_i counts sets that hold i, c_ij sets that hold both, V the size of the support, and alpha is the smoothing: pairs
-never seen together stay possible, rarely. The size itself is drawn from the sizes seen. One seed, one sequence: everything
-is kept in sorted order. Higher orders than pairs are not modelled.
+where c_i counts sets that hold i, c_ij sets that hold both, V the size of the support, and alpha is the smoothing:
+pairs never seen together stay possible, rarely. The size itself is drawn from the sizes seen. One seed, one
+sequence: everything is kept in sorted order. Higher orders than pairs are not modelled.
 """
 
 from collections.abc import Iterable
@@ -28,7 +29,9 @@ class CoOccurrence:
         self.sizes: dict[int, float] = {}
 
     @classmethod
-    def from_sets(cls, sets: Iterable[tuple[str, ...]], alpha: float = 0.1, support: Iterable[str] = ()) -> "CoOccurrence":
+    def from_sets(
+        cls, sets: Iterable[tuple[str, ...]], alpha: float = 0.1, support: Iterable[str] = ()
+    ) -> "CoOccurrence":
         """Estimated from API sets; empty ones are left out."""
         return cls(alpha, tuple(support)).update_sets(sets)
 
@@ -50,7 +53,7 @@ class CoOccurrence:
             self.sizes[len(names)] = self.sizes.get(len(names), 0.0) + weight
             for position, name in enumerate(names):
                 self.single[name] = self.single.get(name, 0.0) + weight
-                for other in names[position + 1:]:
+                for other in names[position + 1 :]:
                     self.pairs[name, other] = self.pairs.get((name, other), 0.0) + weight
         return self
 
@@ -78,25 +81,34 @@ class CoOccurrence:
         return dict(zip(others, (weights / weights.sum()).tolist(), strict=True)) if others else {}
 
     def size_distribution(self, sizes: tuple[int, int] | None = None) -> dict[int, float]:
-        """Probability of each size, between `sizes` = (smallest, largest) when given; uniform there if none was seen."""
+        """Probability of each size, between `sizes` = (smallest, largest) when given; uniform there if none was
+        seen."""
         low, high = sizes or (1, len(self.single))
         high = min(high, len(self.single))
         if low < 1 or low > high:
-            raise UserError(f"API sets of {low} to {high} APIs cannot be drawn from {len(self.single)} APIs: give smaller sizes")
+            raise UserError(
+                f"API sets of {low} to {high} APIs cannot be drawn from {len(self.single)} APIs: give smaller sizes"
+            )
         counts = {size: self.sizes[size] for size in sorted(self.sizes) if low <= size <= high}
         counts = counts or dict.fromkeys(range(low, high + 1), 1.0)
         total = sum(counts.values())
         return {size: count / total for size, count in counts.items()}
 
-    def sample(self, rng: np.random.Generator, size: int | None = None, sizes: tuple[int, int] | None = None) -> tuple[str, ...]:
+    def sample(
+        self, rng: np.random.Generator, size: int | None = None, sizes: tuple[int, int] | None = None
+    ) -> tuple[str, ...]:
         """One API set, sorted: of `size`, or of a size drawn from those seen (within `sizes` when given)."""
         if not self.single:
-            raise UserError("the co-occurrence distribution is empty: estimate it from module sources that use known APIs first")
+            raise UserError(
+                "the co-occurrence distribution is empty: estimate it from module sources that use known APIs first"
+            )
         if size is None:
             distribution = self.size_distribution(sizes)
             size = int(rng.choice(list(distribution), p=list(distribution.values())))
         if not 1 <= size <= len(self.single):
-            raise UserError(f"cannot draw a set of {size} APIs from {len(self.single)}: give a size between 1 and {len(self.single)}")
+            raise UserError(
+                f"cannot draw a set of {size} APIs from {len(self.single)}: give a size in 1..{len(self.single)}"
+            )
         chosen: tuple[str, ...] = ()
         while len(chosen) < size:
             weights = self.conditional(chosen)

@@ -1,10 +1,11 @@
 """The API set of a module's source, from its syntax tree alone: nothing is imported or run.
 
-Counted is what `forward` of class Model computes with: functions, tensor methods, operators, and the nn modules that
-`__init__` builds and a computing method uses; methods, helper functions and helper classes that it reaches are followed.
-Elementary arithmetic counts: `x + y` is torch.add, `x @ w` torch.matmul, `x > 0` torch.gt, when an operand may be a tensor.
-Not counted: get_inputs and get_init_inputs, strings and docstrings, annotations, tensors computed in `__init__` (no kernel
-has to do that work), and values that reach no result (`Extraction.dead`). Not seen: getattr, dictionaries of functions.
+Counted is what `forward` of class Model computes with: functions, tensor methods, operators, and the nn modules
+that `__init__` builds and a computing method uses; methods, helper functions and helper classes that it reaches are
+followed. Elementary arithmetic counts: `x + y` is torch.add, `x @ w` torch.matmul, `x > 0` torch.gt, when an
+operand may be a tensor. Not counted: get_inputs and get_init_inputs, strings and docstrings, annotations, tensors
+computed in `__init__` (no kernel has to do that work), and values that reach no result (`Extraction.dead`). Not
+seen: getattr, dictionaries of functions.
 """
 
 import ast
@@ -28,7 +29,8 @@ class Extraction:
 
 
 def api_set(source: str) -> tuple[str, ...]:
-    """Sorted canonical names of the APIs that class Model computes with; () without such a class. Raises SyntaxError."""
+    """Sorted canonical names of the APIs that class Model computes with; () without such a class. Raises
+    SyntaxError."""
     return extract(source).apis
 
 
@@ -105,7 +107,8 @@ def _on_self(node: ast.Attribute) -> bool:
 
 
 def _parts(methods: list[ast.FunctionDef], names: Names) -> tuple[list[tuple[str | None, Found]], dict[str, str]]:
-    """(attribute or None, what it is built of) for each statement of the building methods; and the kind of each attribute.
+    """(attribute or None, what it is built of) for each statement of the building methods; and the kind of each
+    attribute.
 
     `layers.append(nn.Linear(..))` and then `self.net = nn.Sequential(*layers)` belongs to `net`; what belongs to no
     attribute (an argument of super().__init__) has None and always counts.

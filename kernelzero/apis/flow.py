@@ -1,8 +1,9 @@
 """The APIs that one function computes with: names, tensor methods, operators, and whether their value can matter.
 
-A light look at kinds (tensor, number, module, other) keeps `x.shape[0] * 2`, `"a".split()` and `self.relu(x)` out. An API
-counts only where its value can reach a return, a condition or a store: the rest is reported as dead. Both looks ignore the
-order of statements (`x = relu(x); x = y` counts relu), and `0 * sin(x)` counts sin: this is reading, not proving.
+A light look at kinds (tensor, number, module, other) keeps `x.shape[0] * 2`, `"a".split()` and `self.relu(x)` out.
+An API counts only where its value can reach a return, a condition or a store: the rest is reported as dead. Both
+looks ignore the order of statements (`x = relu(x); x = y` counts relu), and `0 * sin(x)` counts sin: this is
+reading, not proving.
 """
 
 import ast
@@ -13,8 +14,21 @@ from kernelzero.apis.vocabulary import canonical
 
 TENSOR, NUMBER, MODULE, OTHER, UNKNOWN = "tensor", "number", "module", "other", "unknown"
 OPERATORS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.MatMult: "@", ast.Mod: "%", ast.FloorDiv: "//",
-    ast.Gt: ">", ast.GtE: ">=", ast.Lt: "<", ast.LtE: "<=", ast.Eq: "==", ast.NotEq: "!=", ast.USub: "unary -",
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.Pow: "**",
+    ast.MatMult: "@",
+    ast.Mod: "%",
+    ast.FloorDiv: "//",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.USub: "unary -",
 }
 _NUMBER_ATTRIBUTES = {"shape", "ndim", "dtype", "device", "training", "is_cuda", "itemsize", "layout", "requires_grad"}
 _NUMBER_METHODS = {"size", "dim", "numel", "item", "stride", "nelement", "element_size", "is_contiguous", "tolist"}
@@ -26,7 +40,8 @@ _NOT_TENSORS = {"torch.device", "torch.Size", "torch.finfo", "torch.iinfo", "tor
 
 @dataclass
 class Found:
-    """What a function uses: apis, dead apis, unknown torch names; attributes of self and top-level names that it loads."""
+    """What a function uses: apis, dead apis, unknown torch names; attributes of self and top-level names that it
+    loads."""
 
     apis: set[str] = field(default_factory=set)
     dead: set[str] = field(default_factory=set)
@@ -37,9 +52,12 @@ class Found:
 
 
 class Flow:
-    """One function. attributes: kind of every attribute of self; forward: its parameters are tensors unless annotated."""
+    """One function. attributes: kind of every attribute of self; forward: its parameters are tensors unless
+    annotated."""
 
-    def __init__(self, function: ast.FunctionDef, names: Names, attributes: dict[str, str], forward: bool, method: bool):
+    def __init__(
+        self, function: ast.FunctionDef, names: Names, attributes: dict[str, str], forward: bool, method: bool
+    ):
         self.names, self.attributes, self.function = names, attributes, function
         arguments = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
         self.self_name = arguments[0].arg if method and arguments else None
@@ -187,7 +205,9 @@ class Flow:
         self._operators(node, found)
         if isinstance(node, ast.Call):
             self._call(node, found)
-        elif isinstance(node, ast.Attribute) and node.attr in _PROPERTIES and self.kind(node.value) in (TENSOR, UNKNOWN):
+        elif (
+            isinstance(node, ast.Attribute) and node.attr in _PROPERTIES and self.kind(node.value) in (TENSOR, UNKNOWN)
+        ):
             found.apis.add(canonical(f"Tensor.{node.attr}") or "")
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr | ast.comprehension | ast.keyword | ast.Slice):
@@ -198,12 +218,14 @@ class Flow:
             name = canonical(f"Tensor.{node.func.attr}")
             if name and self.kind(node.func.value) in (TENSOR, UNKNOWN):
                 found.apis.add(name)
-        elif isinstance(node.func, ast.Name) and node.func.id in ("abs", "pow", "round") and node.args:
-            if self.kind(node.args[0]) == TENSOR and node.func.id not in self.kinds:
-                found.apis.add(f"torch.{node.func.id}")
+        elif (
+            isinstance(node.func, ast.Name) and node.func.id in {"abs", "pow", "round"} - set(self.kinds) and node.args
+        ):
+            found.apis |= {f"torch.{node.func.id}"} if self.kind(node.args[0]) == TENSOR else set()
 
     def _operators(self, node: ast.AST, found: Found) -> None:
-        """Elementary arithmetic counts (x + y is torch.add) where an operand may be a tensor; comparisons where one is."""
+        """Elementary arithmetic counts (x + y is torch.add) where an operand may be a tensor; comparisons where one
+        is."""
         if isinstance(node, ast.BinOp | ast.UnaryOp) and type(node.op) in OPERATORS:
             if self.kind(node) in (TENSOR, UNKNOWN) and not isinstance(getattr(node, "operand", None), ast.Constant):
                 found.apis.add(canonical(OPERATORS[type(node.op)]) or "")
@@ -234,7 +256,8 @@ class Flow:
         return True
 
     def _has_effect(self, value: ast.expr) -> bool:
-        """An expression statement matters when it may change something: an in-place method, or a call we do not know."""
+        """An expression statement matters when it may change something: an in-place method, or a call we do not
+        know."""
         if not isinstance(value, ast.Call):
             return False
         path = self.resolve(value.func)

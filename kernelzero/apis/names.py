@@ -51,7 +51,8 @@ class Names:
                     self.dotted[item.asname or item.name] = f"{node.module}.{item.name}"
 
     def resolve(self, node: ast.expr, hidden: set[str], local: dict[str, str] | None = None) -> str | None:
-        """Dotted name ('torch.nn.functional.relu') of a Name or a chain of attributes that begins at an import, else None.
+        """Dotted name ('torch.nn.functional.relu') of a Name or a chain of attributes that begins at an import,
+        else None.
 
         hidden: names that the function binds itself; local: its own aliases of dotted names, which win over both.
         """
@@ -77,14 +78,19 @@ class Names:
         return None
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # Torch names that are no APIs: they hold, make or describe tensors and compute nothing that a kernel would.
-NOT_APIS = frozenset(
-    "nn.Module nn.Parameter nn.Sequential nn.ModuleList nn.ModuleDict nn.ParameterList nn.ParameterDict nn.Identity nn.Buffer "
-    "torch.Tensor torch.Size torch.device torch.dtype torch.finfo torch.iinfo torch.no_grad torch.tensor torch.as_tensor "
-    "torch.zeros torch.ones torch.full torch.empty torch.arange torch.linspace torch.eye torch.rand torch.randn torch.randint "
-    "torch.zeros_like torch.ones_like torch.full_like torch.empty_like torch.rand_like torch.randn_like torch.is_tensor "
-    "torch.float64 torch.float32 torch.float16 torch.bfloat16 torch.float torch.double torch.half torch.int64 torch.int32 torch.int16 "
-    "torch.int8 torch.uint8 torch.long torch.int torch.bool torch.inf torch.nan torch.pi torch.e".split()
+NOT_APIS = _words(
+    "nn.Module nn.Parameter nn.Sequential nn.ModuleList nn.ModuleDict nn.ParameterList nn.ParameterDict "
+    "nn.Identity nn.Buffer torch.Tensor torch.Size torch.device torch.dtype torch.finfo torch.iinfo torch.no_grad "
+    "torch.tensor torch.as_tensor torch.zeros torch.ones torch.full torch.empty torch.arange torch.linspace "
+    "torch.eye torch.rand torch.randn torch.randint torch.zeros_like torch.ones_like torch.full_like "
+    "torch.empty_like torch.rand_like torch.randn_like torch.is_tensor torch.float64 torch.float32 torch.float16 "
+    "torch.bfloat16 torch.float torch.double torch.half torch.int64 torch.int32 torch.int16 torch.int8 "
+    "torch.uint8 torch.long torch.int torch.bool torch.inf torch.nan torch.pi torch.e"
 )
 
 
@@ -93,7 +99,8 @@ def is_torch(dotted: str) -> bool:
 
 
 def unknown_api(dotted: str) -> str | None:
-    """The short name of a torch function or module that the vocabulary lacks, or None when it is known or no API at all."""
+    """The short name of a torch function or module that the vocabulary lacks, or None when it is known or no API at
+    all."""
     name = short(dotted)
     if not is_torch(dotted) or canonical(dotted) or name in NOT_APIS or name.startswith("nn.init."):
         return None

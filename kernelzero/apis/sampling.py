@@ -1,7 +1,8 @@
-"""API sets for Proposer prompts: a stated mix of frontier sets (of modules the Coder failed) and co-occurrence sets.
+"""API sets for Proposer prompts: a stated mix of frontier sets (of modules the Coder failed) and co-occurrence
+sets.
 
-Frontier sets come in as plain lists, from SQL elsewhere. Each is used once at most a call; when there are fewer than the
-share asks for, the rest is drawn from the co-occurrence distribution.
+Frontier sets come in as plain lists, from SQL elsewhere. Each is used once at most a call; when there are fewer
+than the share asks for, the rest is drawn from the co-occurrence distribution.
 """
 
 import difflib
@@ -41,7 +42,9 @@ def check_api_set(apis: Iterable[str]) -> tuple[str, ...]:
         name = canonical(api)
         if name is None:
             close = difflib.get_close_matches(api, list(VOCABULARY), n=1)
-            hint = f"; did you mean '{close[0]}'?" if close else "; the known ones are in kernelzero/apis/vocabulary.toml"
+            hint = (
+                f"; did you mean '{close[0]}'?" if close else "; the known ones are in kernelzero/apis/vocabulary.toml"
+            )
             raise UserError(f"unknown API '{api}'{hint}")
         names.add(name)
     return tuple(sorted(names))
@@ -56,11 +59,13 @@ def mix(
     mutate: float = 0.0,
     sizes: tuple[int, int] | None = None,
 ) -> list[SampledSet]:
-    """n API sets in random order, round(n * frontier_share) of them from `frontier` [(module_id, apis)] as far as those reach.
+    """n API sets in random order, round(n * frontier_share) of them from `frontier` [(module_id, apis)] as far as
+    those reach.
 
-    Equal frontier sets count once (the first of them in random order is named). mutate: probability that a frontier set
-    has one API dropped, swapped or added, the new one drawn given the rest. sizes: (smallest, largest) of co-occurrence
-    sets, and the bounds that a mutation respects. Co-occurrence sets repeat only when few others exist.
+    Equal frontier sets count once (the first of them in random order is named). mutate: probability that a frontier
+    set has one API dropped, swapped or added, the new one drawn given the rest. sizes: (smallest, largest) of
+    co-occurrence sets, and the bounds that a mutation respects. Co-occurrence sets repeat only when few others
+    exist.
     """
     if n < 0:
         raise UserError(f"{n} API sets were asked for: give a number that is not negative")
@@ -91,11 +96,15 @@ def _frontier(wanted: int, frontier: list[tuple[str, tuple[str, ...]]], rng: np.
     return list(chosen.values())
 
 
-def _mutated(item: SampledSet, distribution: "CoOccurrence", rng: np.random.Generator, sizes: tuple[int, int] | None) -> SampledSet:
+def _mutated(
+    item: SampledSet, distribution: "CoOccurrence", rng: np.random.Generator, sizes: tuple[int, int] | None
+) -> SampledSet:
     """One API less, another, or more; unchanged when no such change is possible."""
     low, high = sizes or (1, len(VOCABULARY))
     others = [name for name in distribution.apis if name not in item.apis]
-    possible = ["drop"] * (len(item.apis) > low) + ["swap"] * bool(others) + ["add"] * (bool(others) and len(item.apis) < high)
+    possible = (
+        ["drop"] * (len(item.apis) > low) + ["swap"] * bool(others) + ["add"] * (bool(others) and len(item.apis) < high)
+    )
     if not possible:
         return item
     kind = possible[int(rng.integers(len(possible)))]

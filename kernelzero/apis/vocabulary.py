@@ -1,8 +1,9 @@
 """The API vocabulary: what `vocabulary.toml` says, and the one canonical name of every spelling.
 
-A canonical name is 'torch.relu', 'F.relu' or 'nn.ReLU': the three are distinct APIs. Spellings of the same one (methods,
-operators, deprecated names) are aliases. What it does not do: describe every overload, or decide what a kernel may call.
-Containers (nn.Sequential, nn.Parameter, ...) and tensor factories (torch.zeros, ...) compute nothing and are no APIs.
+A canonical name is 'torch.relu', 'F.relu' or 'nn.ReLU': the three are distinct APIs. Spellings of the same one
+(methods, operators, deprecated names) are aliases. What it does not do: describe every overload, or decide what a
+kernel may call. Containers (nn.Sequential, nn.Parameter, ...) and tensor factories (torch.zeros, ...) compute
+nothing and are no APIs.
 """
 
 import tomllib
@@ -10,16 +11,25 @@ from dataclasses import dataclass
 from importlib.resources import files
 from types import MappingProxyType
 
-# Shapes of the tensors that the examples speak of; `index` holds int64 class indices below 4, everything else normal floats.
-EXAMPLE_INPUTS = MappingProxyType({
-    "x": (4, 8), "y": (4, 8), "w": (8, 6), "v": (8,), "seq": (2, 4, 8), "img": (2, 4, 8, 8), "vol": (2, 4, 4, 8, 8),
-    "index": (4,),
-})
+# Shapes of the tensors that the examples speak of; `index` holds int64 class indices below 4, the rest normal floats.
+EXAMPLE_INPUTS = MappingProxyType(
+    {
+        "x": (4, 8),
+        "y": (4, 8),
+        "w": (8, 6),
+        "v": (8,),
+        "seq": (2, 4, 8),
+        "img": (2, 4, 8, 8),
+        "vol": (2, 4, 4, 8, 8),
+        "index": (4,),
+    }
+)
 
 
 @dataclass(frozen=True)
 class Api:
-    """One API. kind: 'module' (nn), 'functional' (F) or 'operator' (torch). shapes, arguments, example: words for a prompt."""
+    """One API. kind: 'module' (nn), 'functional' (F) or 'operator' (torch). shapes, arguments, example: words for a
+    prompt."""
 
     name: str
     kind: str
@@ -44,11 +54,14 @@ def _load() -> dict[str, Api]:
 
 
 VOCABULARY: MappingProxyType = MappingProxyType(_load())
-_SPELLINGS = {name: name for name in VOCABULARY} | {alias: api.name for api in VOCABULARY.values() for alias in api.aliases}
+_SPELLINGS = {name: name for name in VOCABULARY} | {
+    alias: api.name for api in VOCABULARY.values() for alias in api.aliases
+}
 
 
 def short(dotted: str) -> str:
-    """'torch.nn.functional.gelu' -> 'F.gelu', 'torch.nn.modules.linear.Linear' -> 'nn.Linear'; others stay as they are."""
+    """'torch.nn.functional.gelu' -> 'F.gelu', 'torch.nn.modules.linear.Linear' -> 'nn.Linear'; others stay as they
+    are."""
     if dotted.startswith("torch.nn.functional."):
         return "F." + dotted.removeprefix("torch.nn.functional.")
     if dotted.startswith("torch.nn.modules."):
@@ -63,7 +76,8 @@ def short(dotted: str) -> str:
 
 
 def canonical(name: str) -> str | None:
-    """The canonical name of any spelling (dotted name, 'Tensor.method', operator), or None when it is not in the vocabulary.
+    """The canonical name of any spelling (dotted name, 'Tensor.method', operator), or None when it is not in the
+    vocabulary.
 
     A trailing underscore (an in-place method such as 'Tensor.add_') names the same API.
     """

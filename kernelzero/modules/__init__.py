@@ -12,6 +12,15 @@ from kernelzero.modules.structure import structure
 from kernelzero.modules.validate import ValidationResult, Validator, VerifierFault, check_source
 
 __all__ = [
-    "Decontamination", "Finding", "Reason", "Step", "ValidationResult", "Validator", "VerifierFault", "check_source",
-    "extract_module", "proposer_prompt", "structure",
+    "Decontamination",
+    "Finding",
+    "Reason",
+    "Step",
+    "ValidationResult",
+    "Validator",
+    "VerifierFault",
+    "check_source",
+    "extract_module",
+    "proposer_prompt",
+    "structure",
 ]

@@ -1,7 +1,7 @@
 """Which accepted module a new one repeats: equal syntax trees, or equal structures up to names and layout.
 
-Sizes, constants and API names must agree for a repeat (structure.py, the exact grade): relu at another shape, or F.relu in
-place of torch.relu, is another module here. Nearness to evaluation tasks is stricter; see near.py.
+Sizes, constants and API names must agree for a repeat (structure.py, the exact grade): relu at another shape, or
+F.relu in place of torch.relu, is another module here. Nearness to evaluation tasks is stricter; see near.py.
 """
 
 from collections.abc import Iterable

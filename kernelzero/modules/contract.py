@@ -57,11 +57,15 @@ def check_contract(tree: ast.Module, exact: bool = True) -> list[Finding]:
     if exact:
         findings += [
             Finding(Reason.EXTRA_DEFINITION, f"{n.name} is defined beside the contract", n.lineno)
-            for n in definitions if n.name not in _PARTS
+            for n in definitions
+            if n.name not in _PARTS
         ]
     findings += [
-        Finding(Reason.EXTRA_STATEMENT, "a top-level statement that is no import, definition or literal constant", n.lineno)
-        for position, n in enumerate(tree.body) if not _allowed(n, position)
+        Finding(
+            Reason.EXTRA_STATEMENT, "a top-level statement that is no import, definition or literal constant", n.lineno
+        )
+        for position, n in enumerate(tree.body)
+        if not _allowed(n, position)
     ]
     return findings
 
@@ -81,7 +85,9 @@ def _signatures(by_name: dict, methods: dict[str, ast.FunctionDef]) -> list[Find
     for name in ("get_inputs", "get_init_inputs"):
         function = by_name[name]
         if _required(function) or function.args.kwonlyargs or function.decorator_list:
-            found.append(Finding(Reason.WRONG_SIGNATURE, f"{name} must take no arguments and no decorator", function.lineno))
+            found.append(
+                Finding(Reason.WRONG_SIGNATURE, f"{name} must take no arguments and no decorator", function.lineno)
+            )
         elif not any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(function)):
             found.append(Finding(Reason.WRONG_SIGNATURE, f"{name} returns nothing", function.lineno))
     for method, source in (("forward", "get_inputs"), ("__init__", "get_init_inputs")):
@@ -94,7 +100,9 @@ def _signatures(by_name: dict, methods: dict[str, ast.FunctionDef]) -> list[Find
         given, least = _list_length(by_name[source]), len(_required(function)) - 1
         most = len(function.args.posonlyargs + function.args.args) - 1 if function.args.vararg is None else 10**6
         if given is not None and not least <= given <= most:
-            detail = f"{method} takes {least if least == most else f'{least} to {most}'} arguments, {source} gives {given}"
+            detail = (
+                f"{method} takes {least if least == most else f'{least} to {most}'} arguments, {source} gives {given}"
+            )
             found.append(Finding(Reason.WRONG_SIGNATURE, detail, function.lineno))
         if method == "forward" and most == 0:
             found.append(Finding(Reason.WRONG_SIGNATURE, "forward takes no input", function.lineno))
@@ -104,7 +112,7 @@ def _signatures(by_name: dict, methods: dict[str, ast.FunctionDef]) -> list[Find
 def _required(function: ast.FunctionDef) -> list[ast.arg]:
     """Positional arguments without a default, self included."""
     positional = function.args.posonlyargs + function.args.args
-    return positional[:len(positional) - len(function.args.defaults)]
+    return positional[: len(positional) - len(function.args.defaults)]
 
 
 def _list_length(function: ast.FunctionDef) -> int | None:
@@ -140,5 +148,15 @@ def _allowed(node: ast.stmt, position: int) -> bool:
 
 def is_literal(node: ast.expr) -> bool:
     """Numbers, text, names of other constants, and tuples, lists and arithmetic of them: nothing that calls."""
-    parts = (ast.Constant, ast.Name, ast.Tuple, ast.List, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
+    parts = (
+        ast.Constant,
+        ast.Name,
+        ast.Tuple,
+        ast.List,
+        ast.BinOp,
+        ast.UnaryOp,
+        ast.operator,
+        ast.unaryop,
+        ast.expr_context,
+    )
     return all(isinstance(part, parts) for part in ast.walk(node))

@@ -1,9 +1,9 @@
 """Takes the module out of a Proposer's completion.
 
-Of the blocks of code that the completion holds (kernels.answers finds them: bare code, fences, reasoning dropped) it is the
-last one that defines class Model: what a block defines decides, not where it stands. A block that was cut off, or that
-prose follows, is shortened to its last whole top-level statement if Model and both functions are still there; otherwise the
-text is given as it is, and validation says what is wrong with it.
+Of the blocks of code that the completion holds (kernels.answers finds them: bare code, fences, reasoning dropped)
+it is the last one that defines class Model: what a block defines decides, not where it stands. A block that was cut
+off, or that prose follows, is shortened to its last whole top-level statement if Model and both functions are still
+there; otherwise the text is given as it is, and validation says what is wrong with it.
 """
 
 import ast

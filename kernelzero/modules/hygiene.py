@@ -1,9 +1,10 @@
-"""What a module's code may not do, read from its syntax tree: I/O, foreign imports, state, randomness in forward, tricks.
+"""What a module's code may not do, read from its syntax tree: I/O, foreign imports, state, randomness in forward,
+tricks.
 
 Imports allowed: torch, torch.nn (with functional, init), math, typing, __future__. numpy is not: a module is a
-specification of tensor work, and a value that numpy computed is a constant or a leak. Randomness belongs into get_inputs
-and __init__. Dropout counts as random unless it is an nn module or is given training=self.training.
-This is hygiene, for honest code of a language model; it is no security boundary. That is the sandbox, which runs what
+specification of tensor work, and a value that numpy computed is a constant or a leak. Randomness belongs into
+get_inputs and __init__. Dropout counts as random unless it is an nn module or is given training=self.training. This
+is hygiene, for honest code of a language model; it is no security boundary. That is the sandbox, which runs what
 passes here. A clever author can write what this does not see.
 """
 
@@ -14,29 +15,47 @@ from kernelzero.apis.flow import Flow
 from kernelzero.apis.names import Names, is_torch
 from kernelzero.modules.reasons import Finding, Reason
 
-ALLOWED_IMPORTS = frozenset({"torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "math", "typing", "__future__"})
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+ALLOWED_IMPORTS = frozenset(
+    {"torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "math", "typing", "__future__"}
+)
 _ALLOWED_SUBMODULES = frozenset({"nn", "special", "linalg", "fft", "Tensor", "Size", "finfo", "iinfo"})
-_IO_TORCH = frozenset("load save from_file hub".split())
-_IO_BUILTINS = frozenset("open input print breakpoint".split())
-_BUILTINS = frozenset(
-    "eval exec compile getattr setattr delattr globals locals vars dir id memoryview exit quit __import__ object".split())
-_TORCH_CALLS = frozenset(
-    "manual_seed seed initial_seed get_rng_state set_rng_state compile set_default_dtype set_default_device set_default_tensor_type "
-    "set_num_threads set_num_interop_threads set_float32_matmul_precision use_deterministic_algorithms set_grad_enabled "
-    "set_flush_denormal set_printoptions os sys ops classes jit cuda utils multiprocessing distributed backends library".split())
-_METHODS = frozenset(
-    "register_forward_hook register_forward_pre_hook register_full_backward_hook register_hook numpy __reduce__ data_ptr "
-    "untyped_storage storage set_ share_memory_ tofile save backward requires_grad_ cuda cpu train eval half double bfloat16".split())
-_RANDOM = frozenset(
-    "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal poisson dropout alpha_dropout "
-    "feature_dropout feature_alpha_dropout dropout_ native_dropout".split())
-_RANDOM_FUNCTIONAL = frozenset(
-    "dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout gumbel_softmax rrelu fractional_max_pool2d".split())
-_RANDOM_METHODS = frozenset("bernoulli bernoulli_ normal_ uniform_ random_ exponential_ cauchy_ geometric_ log_normal_ multinomial".split())
+_IO_TORCH = _words("load save from_file hub")
+_IO_BUILTINS = _words("open input print breakpoint")
+_BUILTINS = _words(
+    "eval exec compile getattr setattr delattr globals locals vars dir id memoryview exit quit __import__ object"
+)
+_TORCH_CALLS = _words(
+    "manual_seed seed initial_seed get_rng_state set_rng_state compile set_default_dtype set_default_device "
+    "set_default_tensor_type set_num_threads set_num_interop_threads set_float32_matmul_precision "
+    "use_deterministic_algorithms set_grad_enabled set_flush_denormal set_printoptions os sys ops classes jit "
+    "cuda utils multiprocessing distributed backends library"
+)
+_METHODS = _words(
+    "register_forward_hook register_forward_pre_hook register_full_backward_hook register_hook numpy __reduce__ "
+    "data_ptr untyped_storage storage set_ share_memory_ tofile save backward requires_grad_ cuda cpu train eval "
+    "half double bfloat16"
+)
+_RANDOM = _words(
+    "rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal poisson dropout "
+    "alpha_dropout feature_dropout feature_alpha_dropout dropout_ native_dropout"
+)
+_RANDOM_FUNCTIONAL = _words(
+    "dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout gumbel_softmax rrelu "
+    "fractional_max_pool2d"
+)
+_RANDOM_METHODS = _words(
+    "bernoulli bernoulli_ normal_ uniform_ random_ exponential_ cauchy_ geometric_ log_normal_ multinomial"
+)
 
 
 def check_hygiene(tree: ast.Module) -> list[Finding]:
-    """Everything in the source that a module may not do; [] for a clean one. The contract holds (check_contract gave [])."""
+    """Everything in the source that a module may not do; [] for a clean one. The contract holds (check_contract
+    gave [])."""
     names = Names.of(tree)
     findings = _imports(tree) + _names(tree, names) + _global_state(tree)
     for function, method in computing(tree):
@@ -47,7 +66,8 @@ def check_hygiene(tree: ast.Module) -> list[Finding]:
 
 
 def computing(tree: ast.Module) -> list[tuple[ast.FunctionDef, bool]]:
-    """The functions that compute, each with whether it is a method: all but __init__, what only it reaches, and get_*."""
+    """The functions that compute, each with whether it is a method: all but __init__, what only it reaches, and
+    get_*."""
     found = []
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
@@ -87,10 +107,17 @@ def _names(tree: ast.Module, names: Names) -> list[Finding]:
             elif node.attr in _METHODS:
                 found.append(Finding(Reason.FORBIDDEN_CALL, f"uses .{node.attr}", node.lineno))
         elif isinstance(node, ast.Name) and (_dunder(node.id) or node.id in _IO_BUILTINS | _BUILTINS):
-            reason = Reason.INPUT_OUTPUT if node.id in _IO_BUILTINS else (
-                Reason.DUNDER if _dunder(node.id) else Reason.FORBIDDEN_CALL)
+            reason = (
+                Reason.INPUT_OUTPUT
+                if node.id in _IO_BUILTINS
+                else (Reason.DUNDER if _dunder(node.id) else Reason.FORBIDDEN_CALL)
+            )
             found.append(Finding(reason, f"uses {node.id}", node.lineno))
-        if isinstance(node, ast.Name | ast.Attribute) and id(node) not in inner and (path := names.resolve(node, set())):
+        if (
+            isinstance(node, ast.Name | ast.Attribute)
+            and id(node) not in inner
+            and (path := names.resolve(node, set()))
+        ):
             found += _torch_path(path, node.lineno)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module in ALLOWED_IMPORTS:
@@ -100,7 +127,8 @@ def _names(tree: ast.Module, names: Names) -> list[Finding]:
 
 
 def _torch_path(path: str, line: int) -> list[Finding]:
-    """Findings about a dotted name below torch: private parts, submodules off the list, settings of the process, files."""
+    """Findings about a dotted name below torch: private parts, submodules off the list, settings of the process,
+    files."""
     parts = path.split(".")[1:]
     if not is_torch(path) or not parts:
         return []
@@ -115,7 +143,12 @@ def _torch_path(path: str, line: int) -> list[Finding]:
 
 def _is_member(parts: list[str]) -> bool:
     """torch.float32.itemsize, torch.inf.real: an attribute of a value, not a submodule's function."""
-    return parts[0].startswith(("float", "int", "bfloat", "uint", "bool", "complex")) or parts[0] in ("inf", "pi", "nan", "e")
+    return parts[0].startswith(("float", "int", "bfloat", "uint", "bool", "complex")) or parts[0] in (
+        "inf",
+        "pi",
+        "nan",
+        "e",
+    )
 
 
 def _dunder(name: str) -> bool:
@@ -126,14 +159,21 @@ def _global_state(tree: ast.Module) -> list[Finding]:
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Global | ast.Nonlocal):
-            found.append(Finding(Reason.GLOBAL_STATE, f"{type(node).__name__.lower()} {', '.join(node.names)}", node.lineno))
+            found.append(
+                Finding(Reason.GLOBAL_STATE, f"{type(node).__name__.lower()} {', '.join(node.names)}", node.lineno)
+            )
         elif isinstance(node, ast.FunctionDef | ast.Lambda):
             defaults = [*node.args.defaults, *(d for d in node.args.kw_defaults if d is not None)]
             if any(isinstance(d, ast.List | ast.Dict | ast.Set | ast.Call) for d in defaults):
-                found.append(Finding(Reason.GLOBAL_STATE, "a default argument that is shared between calls", node.lineno))
+                found.append(
+                    Finding(Reason.GLOBAL_STATE, "a default argument that is shared between calls", node.lineno)
+                )
         elif isinstance(node, ast.ClassDef):
-            found += [Finding(Reason.GLOBAL_STATE, f"class {node.name} holds state of its own", item.lineno) for item in node.body
-                      if not isinstance(item, ast.FunctionDef | ast.Pass | ast.Expr) and not _annotation(item)]
+            found += [
+                Finding(Reason.GLOBAL_STATE, f"class {node.name} holds state of its own", item.lineno)
+                for item in node.body
+                if not isinstance(item, ast.FunctionDef | ast.Pass | ast.Expr) and not _annotation(item)
+            ]
         elif isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.Delete):
             targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else [node.target]
             for target in targets:
@@ -142,7 +182,9 @@ def _global_state(tree: ast.Module) -> list[Finding]:
                     found.append(Finding(Reason.GLOBAL_STATE, f"writes to an attribute of {root}", node.lineno))
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(isinstance(n, ast.List) for n in ast.walk(node.value)):
-            found.append(Finding(Reason.GLOBAL_STATE, "a list at the top level can be changed by every call", node.lineno))
+            found.append(
+                Finding(Reason.GLOBAL_STATE, "a list at the top level can be changed by every call", node.lineno)
+            )
     return found
 
 
@@ -175,7 +217,9 @@ def _state(function: ast.FunctionDef) -> list[Finding]:
         for target in targets:
             for part in ast.walk(target):
                 if isinstance(part, ast.Attribute | ast.Subscript) and _root(part) == "self":
-                    found.append(Finding(Reason.STATE_IN_FORWARD, f"{function.name} changes {ast.unparse(part)}", node.lineno))
+                    found.append(
+                        Finding(Reason.STATE_IN_FORWARD, f"{function.name} changes {ast.unparse(part)}", node.lineno)
+                    )
                     break
     return found
 
@@ -189,7 +233,9 @@ def _randomness(function: ast.FunctionDef, names: Names) -> list[Finding]:
         last = path.rsplit(".", 1)[-1]
         arguments = {k.arg: k.value for k in node.keywords}
         functional = path.startswith("torch.nn.functional.")
-        random = (functional and last in _RANDOM_FUNCTIONAL) or (path.count(".") == 1 and is_torch(path) and last in _RANDOM)
+        random = (functional and last in _RANDOM_FUNCTIONAL) or (
+            path.count(".") == 1 and is_torch(path) and last in _RANDOM
+        )
         if random and isinstance(arguments.get("training"), ast.Attribute | ast.Constant):
             random = isinstance(arguments["training"], ast.Constant) and arguments["training"].value is not False
         elif last == "rrelu" or path.startswith("torch.nn.init."):
@@ -201,7 +247,9 @@ def _randomness(function: ast.FunctionDef, names: Names) -> list[Finding]:
             random = node.func.attr in _RANDOM_METHODS
         if random:
             what = path or f".{node.func.attr}" if isinstance(node.func, ast.Attribute) else path
-            found.append(Finding(Reason.RANDOM_IN_FORWARD, f"{function.name} draws random numbers with {what}", node.lineno))
+            found.append(
+                Finding(Reason.RANDOM_IN_FORWARD, f"{function.name} draws random numbers with {what}", node.lineno)
+            )
     return found
 
 
@@ -210,8 +258,11 @@ def _inputs(function: ast.FunctionDef, names: Names) -> list[Finding]:
     found = []
     arguments = [a.arg for a in [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]][1:]
     live = Flow(function, names, {}, forward=True, method=True).live()
-    found += [Finding(Reason.UNUSED_INPUT, f"forward never uses its input {name}", function.lineno)
-              for name in arguments if name not in live]
+    found += [
+        Finding(Reason.UNUSED_INPUT, f"forward never uses its input {name}", function.lineno)
+        for name in arguments
+        if name not in live
+    ]
     rebound: dict[str, int] = {}
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and not _augmented(node, function):

@@ -1,9 +1,10 @@
 """Decontamination: how near a module is to a task that models are evaluated on.
 
-The distance is 1 - J, J the Jaccard index of the two bags of token triples of the abstract structures (structure.py: names,
-sizes, constants and spelling removed); equal structures are at 0. A module is too near at a distance <= `threshold`, by
-default 0.1: with it a task retold at another size is caught, and so is a long task with one small change, while another
-operator in a chain of three already makes a distance above 0.5. What it does not catch: the same function by other operators.
+The distance is 1 - J, J the Jaccard index of the two bags of token triples of the abstract structures
+(structure.py: names, sizes, constants and spelling removed); equal structures are at 0. A module is too near at a
+distance <= `threshold`, by default 0.1: with it a task retold at another size is caught, and so is a long task with
+one small change, while another operator in a chain of three already makes a distance above 0.5. What it does not
+catch: the same function by other operators.
 """
 
 from collections import Counter
@@ -26,7 +27,7 @@ class Nearest:
 def shingles(tokens: Tokens) -> Counter:
     """The bag of token triples; closing brackets and the frame that every module has are left out."""
     words = ["^", *(t for t in tokens if t not in (")", "(function", "return")), "$"]
-    return Counter(tuple(words[i:i + _SHINGLE]) for i in range(max(1, len(words) - _SHINGLE + 1)))
+    return Counter(tuple(words[i : i + _SHINGLE]) for i in range(max(1, len(words) - _SHINGLE + 1)))
 
 
 def distance(a: Tokens, b: Tokens) -> float:
@@ -52,8 +53,10 @@ class Decontamination:
         if tokens in self._equal:
             return Nearest(self._equal[tokens], 0.0)
         bag = shingles(tokens)
-        found = [Nearest(name, 1.0 - sum((bag & other).values()) / sum((bag | other).values()))
-                 for name, other in self._bags.items()]
+        found = [
+            Nearest(name, 1.0 - sum((bag & other).values()) / sum((bag | other).values()))
+            for name, other in self._bags.items()
+        ]
         return min(found, key=lambda n: (n.distance, n.name), default=None)
 
     def too_near(self, source: str) -> Nearest | None:

@@ -11,11 +11,11 @@ from kernelzero.apis.vocabulary import EXAMPLE_INPUTS
 from kernelzero.errors import UserError
 
 _SYSTEM = (
-    "You write PyTorch modules that serve as specifications for GPU kernels: self-contained, deterministic, numerically "
-    "well behaved, and interesting to fuse."
+    "You write PyTorch modules that serve as specifications for GPU kernels: self-contained, deterministic, "
+    "numerically well behaved, and interesting to fuse."
 )
 _EXAMPLE_APIS = ("nn.Linear", "torch.mul", "torch.sigmoid")
-_EXAMPLE = '''import torch
+_EXAMPLE = """import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
@@ -35,19 +35,20 @@ def get_inputs():
 
 def get_init_inputs():
     return [128]
-'''
-_RULES = '''Rules
+"""
+_RULES = """Rules
 - One Python source: class Model(nn.Module) with forward, get_inputs() -> list of the arguments of forward,
   get_init_inputs() -> list of the arguments of __init__. Nothing else at the top level but imports and constants.
 - Import only torch, torch.nn, torch.nn.functional and math.
 - Every API of the list must take part in the result. Others may be used as well.
 - forward draws no random numbers, keeps no state, does not change its inputs and reads no files.
 - The output depends on every input, is finite, and is neither constant nor an input handed back.
-- Inputs are small: at most a few million numbers in all.'''
+- Inputs are small: at most a few million numbers in all."""
 
 
 def proposer_prompt(apis: Iterable[str], style: str) -> str | list[dict[str, str]]:
-    """The prompt for an API set: text for 'compact', messages for 'chat'. A UserError for an empty set or an unknown name."""
+    """The prompt for an API set: text for 'compact', messages for 'chat'. A UserError for an empty set or an
+    unknown name."""
     names = check_api_set(apis)
     if style == "compact":
         return f"# apis: {', '.join(names)}\n"
@@ -66,12 +67,24 @@ def api_rule(name: str) -> str:
 def _request(names: tuple[str, ...]) -> str:
     shapes = [f"{name} {shape}" for name, shape in EXAMPLE_INPUTS.items() if any(_speaks_of(name, n) for n in names)]
     where = [f"(In the examples: {', '.join(shapes)}.)"] if shapes else []
-    return "\n".join([
-        "Write a PyTorch module that uses all the APIs of a list.", "", _RULES, "",
-        "Example", f"APIs: {', '.join(_EXAMPLE_APIS)}", f"```python\n{_EXAMPLE}```", "",
-        "Your task", f"APIs: {', '.join(names)}", *(api_rule(name) for name in names), *where, "",
-        "Answer with the complete module in one ```python block.",
-    ])
+    return "\n".join(
+        [
+            "Write a PyTorch module that uses all the APIs of a list.",
+            "",
+            _RULES,
+            "",
+            "Example",
+            f"APIs: {', '.join(_EXAMPLE_APIS)}",
+            f"```python\n{_EXAMPLE}```",
+            "",
+            "Your task",
+            f"APIs: {', '.join(names)}",
+            *(api_rule(name) for name in names),
+            *where,
+            "",
+            "Answer with the complete module in one ```python block.",
+        ]
+    )
 
 
 def _speaks_of(tensor: str, name: str) -> bool:

@@ -1,9 +1,10 @@
-"""Step 3: are a module's outputs fit to judge kernels by? Reads the tensors that the sandbox sent back; runs no code of it.
+"""Step 3: are a module's outputs fit to judge kernels by? Reads the tensors that the sandbox sent back; runs no
+code of it.
 
-A module is refused when an output is not finite, differs between two runs of one seed, is far from float64, is constant,
-is an input handed back, depends on none (or not on each) of its inputs, or would be matched by zeros or by a mean within
-tolerance. `tolerance` is that of the published evaluators (1e-4, absolute and relative); Keck's own bounds, which are
-narrower, were applied where the reference ran and come in as `passed_by`.
+A module is refused when an output is not finite, differs between two runs of one seed, is far from float64, is
+constant, is an input handed back, depends on none (or not on each) of its inputs, or would be matched by zeros or
+by a mean within tolerance. `tolerance` is that of the published evaluators (1e-4, absolute and relative); Keck's
+own bounds, which are narrower, were applied where the reference ran and come in as `passed_by`.
 """
 
 from dataclasses import dataclass
@@ -14,11 +15,15 @@ from kernelzero.modules.reasons import Finding, Reason
 
 @dataclass(frozen=True)
 class Thresholds:
-    """float64: largest error in units of (|value| + root mean square); tolerance: absolute and relative, for zeros and means."""
+    """float64: largest error in units of (|value| + root mean square); tolerance: absolute and relative, for zeros
+    and means."""
 
     float64: float = 1e-3
     tolerance: float = 1e-4
     identity: float = 1e-6
+
+
+_DEFAULT = Thresholds()
 
 
 def leaves(value) -> list:
@@ -52,8 +57,9 @@ def check_run(run: ModuleRun) -> Finding | None:
     return None
 
 
-def check_stable(run: ModuleRun, thresholds: Thresholds = Thresholds()) -> Finding | None:
-    """The first reason against a module that ran, by its outputs alone (dependence on inputs: see `probes`), or None."""
+def check_stable(run: ModuleRun, thresholds: Thresholds = _DEFAULT) -> Finding | None:
+    """The first reason against a module that ran, by its outputs alone (dependence on inputs: see `probes`), or
+    None."""
     for case in run.cases:
         where = f"at seed {case.seed}, scale {case.scale}"
         if not case.repeat_equal:
@@ -63,11 +69,16 @@ def check_stable(run: ModuleRun, thresholds: Thresholds = Thresholds()) -> Findi
         if case.outputs64 is None:
             return Finding(Reason.NO_FLOAT64, "forward does not run with float64 weights and inputs")
         if (error := error64(case)) > thresholds.float64:
-            return Finding(Reason.FAR_FROM_FLOAT64, f"the error against float64 is {error:.1e} {where}; {thresholds.float64:g} is allowed")
+            return Finding(
+                Reason.FAR_FROM_FLOAT64,
+                f"the error against float64 is {error:.1e} {where}; {thresholds.float64:g} is allowed",
+            )
     if _constant(run.cases):
         return Finding(Reason.CONSTANT, "every output is constant")
     if all(_identity(case, thresholds.identity) for case in run.cases):
         return Finding(Reason.IDENTITY, "forward hands an input back")
+    if run.passed_by == "the first answer":
+        return Finding(Reason.INPUT_INDEPENDENT, "the output of one input would pass for the output of every other")
     if run.passed_by == "zeros" or _passed(run.cases, thresholds.tolerance, lambda t: t.new_zeros(())):
         return Finding(Reason.PASSED_BY_ZEROS, "zeros would pass for the output within tolerance")
     if run.passed_by or _passed(run.cases, thresholds.tolerance, lambda t: t.mean()):
@@ -76,7 +87,8 @@ def check_stable(run: ModuleRun, thresholds: Thresholds = Thresholds()) -> Findi
 
 
 def error64(case: Case) -> float:
-    """Largest error against float64, each in units of (|value| + rms of its tensor); infinite when they do not compare."""
+    """Largest error against float64, each in units of (|value| + rms of its tensor); infinite when they do not
+    compare."""
     mine, exact = tensors(case.outputs), tensors(case.outputs64)
     if [t.shape for t in mine] != [t.shape for t in exact]:
         return float("inf")

@@ -1,9 +1,10 @@
 """The structure of a module: what forward computes, as a sequence of tokens in which spelling no longer shows.
 
-Names of variables, layout, intermediate assignments and the order of commuting operands disappear: `y = torch.relu(x)`
-then `return F.softmax(y, 1)` and `return torch.softmax(x.relu(), dim=-1)` are one structure. Straight-line code is
-substituted away; loops and branches keep their statements. Two grades:
-- abstract (for nearness): operators by family (F.relu, torch.relu, nn.ReLU are `relu`), numbers are `#`, sizes are gone;
+Names of variables, layout, intermediate assignments and the order of commuting operands disappear: `y =
+torch.relu(x)` then `return F.softmax(y, 1)` and `return torch.softmax(x.relu(), dim=-1)` are one structure.
+Straight-line code is substituted away; loops and branches keep their statements. Two grades:
+- abstract (for nearness): operators by family (F.relu, torch.relu, nn.ReLU are `relu`), numbers are `#`, sizes are
+  gone;
 - exact (for repeats): canonical API names and numbers stay, and so do the inputs that get_inputs makes.
 It is no proof of equality: rewriting softmax by hand gives another structure.
 """
@@ -19,7 +20,9 @@ from kernelzero.source import normalise
 Tokens = tuple[str, ...]
 _COMMUTE = {"torch.add", "torch.mul", "torch.maximum", "torch.minimum", "torch.eq", "torch.ne"}
 _ARITHMETIC = {canonical(symbol) for symbol in OPERATORS.values()}
-_LONGEST = 300  # tokens of a value that is still substituted; beyond, it gets a name, or x = x + x would double for ever
+_LONGEST = (
+    300  # tokens of a value that is still substituted; beyond, it gets a name, or x = x + x would double for ever
+)
 _SKIPPED_ATTRIBUTES = {"values", "indices"}
 _NUMERIC_ATTRIBUTES = {"shape", "ndim", "dtype", "device"}
 
@@ -144,7 +147,11 @@ class _Reader:
             if method in ("register_buffer", "register_parameter", "add_module") and self._on_self(value.func):
                 if len(value.args) > 1 and isinstance(value.args[0], ast.Constant):
                     self.parts[str(value.args[0].value)] = self.read(value.args[1])
-            elif isinstance(receiver, ast.Name) and receiver.id in self.env and (method.endswith("_") or method == "append"):
+            elif (
+                isinstance(receiver, ast.Name)
+                and receiver.id in self.env
+                and (method.endswith("_") or method == "append")
+            ):
                 self.env[receiver.id] = self.read(value)
 
     # -- expressions ---------------------------------------------------------------------------------------------------
@@ -163,7 +170,9 @@ class _Reader:
             case ast.Call():
                 return self._call(node)
             case ast.BinOp(left=a, op=op, right=b):
-                return self._operator(canonical(OPERATORS.get(type(op), "")) or type(op).__name__, [self.read(a), self.read(b)])
+                return self._operator(
+                    canonical(OPERATORS.get(type(op), "")) or type(op).__name__, [self.read(a), self.read(b)]
+                )
             case ast.UnaryOp(op=op, operand=a):
                 inner = self.read(a)
                 if isinstance(op, ast.USub):
@@ -229,7 +238,9 @@ class _Reader:
             arguments = sorted(arguments)
         if self.abstract and name not in _ARITHMETIC:  # dim=-1, (1,), 3: sizes; a text such as 'tanh' stays
             arguments = [a for a in arguments if a not in (("#",), ("None",))]
-            keywords = {k: v for k, v in (keywords or {}).items() if v not in (("#",), ("None",), ("True",), ("False",))}
+            keywords = {
+                k: v for k, v in (keywords or {}).items() if v not in (("#",), ("None",), ("True",), ("False",))
+            }
         tail = [t for key, value in sorted((keywords or {}).items()) for t in (f"{key}=", *value)]
         return (f"({self._family(name)}", *(t for a in arguments for t in a), *tail, ")")
 
@@ -267,5 +278,4 @@ def _items(tokens: Tokens) -> list[Tokens]:
 
 def _load(target: ast.expr) -> ast.expr:
     """The target of an augmented assignment as a value."""
-    copy = ast.parse(ast.unparse(target), mode="eval").body
-    return copy
+    return ast.parse(ast.unparse(target), mode="eval").body

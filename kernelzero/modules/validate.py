@@ -1,12 +1,13 @@
-"""Validation of proposed modules: three steps, decontamination between the first and the second, and what they repeat.
+"""Validation of proposed modules: three steps, decontamination between the first and the second, and what they
+repeat.
 
     ast             reads as the task format, clean; the given APIs that it leaves out are reported, not refused
     decontaminated  not within the stated distance of an evaluation task (before it is run: it costs less)
     runs            in the sandbox, within time and memory; outputs are tensors or a nest of them
     stable          several seeds and scales: finite, near float64, and not to be matched without computing
 
-A repeat of an accepted module is valid, carries `duplicate_of`, and is not run again. What a module does here is judged by
-its outputs alone; whether a kernel can be written for it, nobody asks.
+A repeat of an accepted module is valid, carries `duplicate_of`, and is not run again. What a module does here is
+judged by its outputs alone; whether a kernel can be written for it, nobody asks.
 """
 
 from collections.abc import Iterable, Mapping
@@ -43,8 +44,9 @@ class VerifierFault(RuntimeError):
 
 @dataclass(frozen=True)
 class ValidationResult:
-    """valid, or the step and reason (of reasons.Reason) that it failed by. apis: as extracted; missing_apis: asked for and
-    not used. duplicate_of: id of the accepted module that it repeats. nearest, distance: the evaluation task next to it."""
+    """valid, or the step and reason (of reasons.Reason) that it failed by. apis: as extracted; missing_apis: asked
+    for and not used. duplicate_of: id of the accepted module that it repeats. nearest, distance: the evaluation
+    task next to it."""
 
     module_id: str
     valid: bool
@@ -94,16 +96,18 @@ class Validator:
         seeds: tuple[int, ...] = (0, 1, 2),
         scales: tuple[float, ...] = (1.0, 3.0),
         near: float = THRESHOLD,
-        thresholds: Thresholds = Thresholds(),
+        thresholds: Thresholds | None = None,
     ):
-        self.verifier, self.seeds, self.scales, self.thresholds = verifier, seeds, scales, thresholds
+        self.verifier, self.seeds, self.scales = verifier, seeds, scales
+        self.thresholds = thresholds or Thresholds()
         self.decontamination = Decontamination(dict(evaluation_sources or {}), near)
         self.archive = Archive(archive)
         self._known: dict[str, ValidationResult] = {}
 
     def validate(self, proposals: Iterable[tuple[str | None, Iterable[str]]]) -> list[ValidationResult]:
-        """One result for each (source, given APIs), in order. Accepted modules join the archive as the batch goes on, so the
-        second of two equal ones is the repeat. Raises VerifierFault when the sandbox fails for its own reasons."""
+        """One result for each (source, given APIs), in order. Accepted modules join the archive as the batch goes
+        on, so the second of two equal ones is the repeat. Raises VerifierFault when the sandbox fails for its own
+        reasons."""
         proposals = [(source, check_api_set(apis)) for source, apis in proposals]
         modules: dict[str, _Open] = {}
         for source, _ in proposals:
@@ -112,7 +116,7 @@ class Validator:
                 modules[key] = self._read(key, source)
         pending = [m for m in modules.values() if m.pending]
         for start in range(0, len(pending), _AT_ONCE):
-            self._run(pending[start:start + _AT_ONCE])
+            self._run(pending[start : start + _AT_ONCE])
         for key, module in modules.items():
             self._known[key] = module.result
         results = []
@@ -184,8 +188,13 @@ def _ran(run: ModuleRun) -> Finding | None:
 
 def _failed(result: ValidationResult, finding: Finding) -> ValidationResult:
     where = f" (line {finding.line})" if finding.line else ""
-    return replace(result, valid=False, failed_step=step_of(finding.reason).value, reason=finding.reason.value,
-                   detail=finding.detail + where)
+    return replace(
+        result,
+        valid=False,
+        failed_step=step_of(finding.reason).value,
+        reason=finding.reason.value,
+        detail=finding.detail + where,
+    )
 
 
 def _apis(source: str | None) -> tuple[str, ...]:

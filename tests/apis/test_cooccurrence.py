@@ -7,8 +7,10 @@ from kernelzero.apis import CoOccurrence
 from kernelzero.errors import UserError
 
 SETS = [("torch.relu", "torch.softmax")] * 6 + [("nn.Linear", "torch.relu")] * 3 + [("torch.exp",)]
-SOURCE = ("import torch\nimport torch.nn as nn\nclass Model(nn.Module):\n    def forward(self, x):\n"
-          "        return torch.relu(x).sum()\n")
+SOURCE = (
+    "import torch\nimport torch.nn as nn\nclass Model(nn.Module):\n    def forward(self, x):\n"
+    "        return torch.relu(x).sum()\n"
+)
 
 
 def test_counts():
@@ -68,15 +70,18 @@ def test_sizes_bound_the_draw():
     assert len(made.sample(rng, size=4)) == 4
 
 
-@pytest.mark.parametrize("act, words", [
-    (lambda: CoOccurrence().sample(np.random.default_rng(0)), "empty"),
-    (lambda: CoOccurrence(alpha=0), "alpha"),
-    (lambda: CoOccurrence.from_sets(SETS).sample(np.random.default_rng(0), size=9), "9"),
-    (lambda: CoOccurrence.from_sets(SETS).sample(np.random.default_rng(0), sizes=(8, 9)), "8 to 4"),
-    (lambda: CoOccurrence.from_sets([("torch.rleu",)]), "torch.relu"),
-    (lambda: CoOccurrence.from_dict({"alpha": 1}), "estimate it again"),
-    (lambda: CoOccurrence.from_dict([]), "estimate it again"),
-])
+@pytest.mark.parametrize(
+    "act, words",
+    [
+        (lambda: CoOccurrence().sample(np.random.default_rng(0)), "empty"),
+        (lambda: CoOccurrence(alpha=0), "alpha"),
+        (lambda: CoOccurrence.from_sets(SETS).sample(np.random.default_rng(0), size=9), "9"),
+        (lambda: CoOccurrence.from_sets(SETS).sample(np.random.default_rng(0), sizes=(8, 9)), "8 to 4"),
+        (lambda: CoOccurrence.from_sets([("torch.rleu",)]), "torch.relu"),
+        (lambda: CoOccurrence.from_dict({"alpha": 1}), "estimate it again"),
+        (lambda: CoOccurrence.from_dict([]), "estimate it again"),
+    ],
+)
 def test_bad_input_is_one_sentence(act, words):
     with pytest.raises(UserError, match=words):
         act()

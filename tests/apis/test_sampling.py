@@ -5,8 +5,17 @@ from kernelzero.apis import CoOccurrence, check_api_set
 from kernelzero.apis import mix as mix_with_generator
 from kernelzero.errors import UserError
 
-CO = CoOccurrence.from_sets([(a, b) for a in ("torch.exp", "torch.sin", "torch.cos", "torch.abs") for b in ("torch.sum", "torch.mean", "torch.amax")])
-FRONTIER = [(f"m{i}", ("torch.relu", name)) for i, name in enumerate(["torch.softmax", "torch.tanh", "torch.sigmoid", "torch.erf", "F.gelu", "F.silu"])]
+CO = CoOccurrence.from_sets(
+    [
+        (a, b)
+        for a in ("torch.exp", "torch.sin", "torch.cos", "torch.abs")
+        for b in ("torch.sum", "torch.mean", "torch.amax")
+    ]
+)
+FRONTIER = [
+    (f"m{i}", ("torch.relu", name))
+    for i, name in enumerate(["torch.softmax", "torch.tanh", "torch.sigmoid", "torch.erf", "F.gelu", "F.silu"])
+]
 
 
 def mix(n, frontier, distribution, share, seed, **settings):
@@ -74,9 +83,16 @@ def test_mutation_respects_the_sizes():
         assert {i.mutation for i in mix(6, FRONTIER, CO, 1.0, seed, mutate=1.0, sizes=(2, 2))} == {"swap"}
 
 
-@pytest.mark.parametrize("apis, words", [
-    ([], "empty"), ((), "empty"), (["torch.rleu"], "did you mean 'torch.relu'"), (["torch.relu", "numpy.sin"], "numpy.sin"), (["zzz"], "unknown API"),
-])
+@pytest.mark.parametrize(
+    "apis, words",
+    [
+        ([], "empty"),
+        ((), "empty"),
+        (["torch.rleu"], "did you mean 'torch.relu'"),
+        (["torch.relu", "numpy.sin"], "numpy.sin"),
+        (["zzz"], "unknown API"),
+    ],
+)
 def test_a_bad_api_set_is_one_sentence(apis, words):
     with pytest.raises(UserError, match=words) as caught:
         check_api_set(apis)
@@ -88,10 +104,16 @@ def test_check_gives_canonical_names():
     assert check_api_set("torch.relu") == ("torch.relu",)
 
 
-@pytest.mark.parametrize("arguments, words", [
-    ((-1, [], CO, 0.5, 0), "-1"), ((4, [], CO, 1.5, 0), "share of frontier"), 
-    ((4, [("m", ())], CO, 0.5, 0), "empty"), ((4, [("m", ("torch.nope",))], CO, 0.5, 0), "torch.nope"), ((1, [], CoOccurrence(), 0.5, 0), "empty"),
-])
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ((-1, [], CO, 0.5, 0), "-1"),
+        ((4, [], CO, 1.5, 0), "share of frontier"),
+        ((4, [("m", ())], CO, 0.5, 0), "empty"),
+        ((4, [("m", ("torch.nope",))], CO, 0.5, 0), "torch.nope"),
+        ((1, [], CoOccurrence(), 0.5, 0), "empty"),
+    ],
+)
 def test_bad_arguments_are_one_sentence(arguments, words):
     with pytest.raises(UserError, match=words):
         mix(*arguments)

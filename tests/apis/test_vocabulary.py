@@ -45,7 +45,9 @@ def test_every_alias_resolves_and_names_one_api(environment):
             assert alias not in seen, f"{alias} stands twice"
             seen.add(alias)
             if alias.startswith(("torch.", "F.", "nn.", "Tensor.")):
-                eval(alias.replace("Tensor.", "torch.Tensor.", 1) if alias.startswith("Tensor.") else alias, environment)
+                eval(
+                    alias.replace("Tensor.", "torch.Tensor.", 1) if alias.startswith("Tensor.") else alias, environment
+                )
             assert canonical(alias) == api.name
 
 
@@ -64,12 +66,26 @@ def test_methods_are_the_functions_they_are_filed_under(environment):
     assert compared >= 15
 
 
-@pytest.mark.parametrize("spelling, name", [
-    ("torch.nn.functional.gelu", "F.gelu"), ("torch.nn.Linear", "nn.Linear"), ("torch.nn.modules.linear.Linear", "nn.Linear"),
-    ("nn.functional.silu", "F.silu"), ("torch.Tensor.mean", "torch.mean"), ("Tensor.add_", "torch.add"), ("torch.clip", "torch.clamp"),
-    ("@", "torch.matmul"), ("torch.relu_", "torch.relu"), ("torch.relu", "torch.relu"), ("F.relu", "F.relu"), ("nn.ReLU", "nn.ReLU"),
-    ("torch.no_such", None), ("", None), ("__", None),
-])
+@pytest.mark.parametrize(
+    "spelling, name",
+    [
+        ("torch.nn.functional.gelu", "F.gelu"),
+        ("torch.nn.Linear", "nn.Linear"),
+        ("torch.nn.modules.linear.Linear", "nn.Linear"),
+        ("nn.functional.silu", "F.silu"),
+        ("torch.Tensor.mean", "torch.mean"),
+        ("Tensor.add_", "torch.add"),
+        ("torch.clip", "torch.clamp"),
+        ("@", "torch.matmul"),
+        ("torch.relu_", "torch.relu"),
+        ("torch.relu", "torch.relu"),
+        ("F.relu", "F.relu"),
+        ("nn.ReLU", "nn.ReLU"),
+        ("torch.no_such", None),
+        ("", None),
+        ("__", None),
+    ],
+)
 def test_canonical(spelling, name):
     assert canonical(spelling) == name
 

@@ -16,5 +16,5 @@ def verifier():
     """A real sandbox, one for all tests of this folder."""
     from kernelzero.keck import Limits, Verifier
 
-    with Verifier(workers=2, limits=Limits(reference_s=4.0)) as made:
+    with Verifier(workers=2, limits=Limits(reference_s=4.0, output_bytes=8 << 20)) as made:
         yield made

@@ -74,7 +74,10 @@ CASES = [
     (Reason.STATE_IN_FORWARD, module("self.n.add_(1)\nreturn x * self.n", "self.register_buffer('n', torch.ones(1))")),
     (Reason.STATE_IN_FORWARD, module("self.seen.append(1)\nreturn torch.relu(x)", "self.seen = []")),
     (Reason.STATE_IN_FORWARD, module("self.w[0] = 1.0\nreturn x * self.w", "self.w = torch.ones(8)")),
-    (Reason.STATE_IN_FORWARD, module("return self.f(x)", body="def f(self, x):\n    self.k = 1\n    return torch.relu(x)\n")),
+    (
+        Reason.STATE_IN_FORWARD,
+        module("return self.f(x)", body="def f(self, x):\n    self.k = 1\n    return torch.relu(x)\n"),
+    ),
     (Reason.RANDOM_IN_FORWARD, module("return x + torch.randn(4, 8)")),
     (Reason.RANDOM_IN_FORWARD, module("return x + torch.rand_like(x)")),
     (Reason.RANDOM_IN_FORWARD, module("return F.dropout(x, 0.5)")),
@@ -86,7 +89,10 @@ CASES = [
     (Reason.MUTATES_INPUT, module("x.mul_(2)\nreturn torch.relu(x)")),
     (Reason.MUTATES_INPUT, module("x[0] = 0.0\nreturn torch.relu(x)")),
     (Reason.UNUSED_INPUT, module("return torch.relu(x)", "", "x, y", "torch.randn(4, 8), torch.randn(4, 8)")),
-    (Reason.UNUSED_INPUT, module("z = torch.sin(y)\nreturn torch.relu(x)", "", "x, y", "torch.randn(4, 8), torch.randn(4, 8)")),
+    (
+        Reason.UNUSED_INPUT,
+        module("z = torch.sin(y)\nreturn torch.relu(x)", "", "x, y", "torch.randn(4, 8), torch.randn(4, 8)"),
+    ),
 ]
 
 
@@ -107,34 +113,58 @@ def test_honest_modules_pass(name):
     assert reasons(HONEST[name]) == set()
 
 
-@pytest.mark.parametrize("source", [
-    GOOD.replace("torch.relu(x)", "torch.relu(x)  # try: eval('open')"),
-    '"""Reads open(), os and __class__ in words only."""\n' + GOOD,
-    module("'''global state'''\nreturn torch.relu(x).to(torch.float32)"),
-    module("return torch.linalg.norm(x, dim=-1) * torch.finfo(torch.float32).eps * torch.inf if False else x * torch.pi"),
-    module(init="nn.init.xavier_uniform_(self.w)" if False else "self.w = nn.Parameter(torch.randn(8))\nnn.init.normal_(self.w)",
-           forward="return x * self.w"),
-    module("return self.act(x)", init_arguments=", n: int = 3", init="self.act = nn.GELU()"),
-    module("return x * scale", arguments="x, scale=2.0"),
-    "from __future__ import annotations\nfrom typing import Optional\nimport math\n" + GOOD,
-    module("y = x\ny = y + 1\ny += 1\nx = torch.relu(y)\nx += 1\nreturn x"),
-    module("outputs = []\nfor i in range(2):\n    outputs.append(x[i])\nreturn torch.stack(outputs)"),
-    module(init="self._fill()", forward="return x * self.w",
-           body="def _fill(self):\n    self.w = nn.Parameter(torch.rand(8))\n"),
-])
+@pytest.mark.parametrize(
+    "source",
+    [
+        GOOD.replace("torch.relu(x)", "torch.relu(x)  # try: eval('open')"),
+        '"""Reads open(), os and __class__ in words only."""\n' + GOOD,
+        module("'''global state'''\nreturn torch.relu(x).to(torch.float32)"),
+        module(
+            "return torch.linalg.norm(x, dim=-1) * torch.finfo(torch.float32).eps * torch.inf if False else x * torch.pi"
+        ),
+        module(
+            init="nn.init.xavier_uniform_(self.w)"
+            if False
+            else "self.w = nn.Parameter(torch.randn(8))\nnn.init.normal_(self.w)",
+            forward="return x * self.w",
+        ),
+        module("return self.act(x)", init_arguments=", n: int = 3", init="self.act = nn.GELU()"),
+        module("return x * scale", arguments="x, scale=2.0"),
+        "from __future__ import annotations\nfrom typing import Optional\nimport math\n" + GOOD,
+        module("y = x\ny = y + 1\ny += 1\nx = torch.relu(y)\nx += 1\nreturn x"),
+        module("outputs = []\nfor i in range(2):\n    outputs.append(x[i])\nreturn torch.stack(outputs)"),
+        module(
+            init="self._fill()",
+            forward="return x * self.w",
+            body="def _fill(self):\n    self.w = nn.Parameter(torch.rand(8))\n",
+        ),
+    ],
+)
 def test_what_only_looks_forbidden(source):
     assert reasons(source) == set()
 
 
 def test_helpers_are_allowed_where_the_contract_need_not_be_exact():
-    source = GOOD.replace("class Model", "class Block(nn.Module):\n    def forward(self, x):\n        return x\n\n\nclass Model")
+    source = GOOD.replace(
+        "class Model", "class Block(nn.Module):\n    def forward(self, x):\n        return x\n\n\nclass Model"
+    )
     assert [f.reason for f in check_contract(parse(source))] == [Reason.EXTRA_DEFINITION]
     assert check_contract(parse(source), exact=False) == []
-    inherited = source.replace("Model(nn.Module)", "Model(Block)").replace("    def forward(self, x):\n        return torch.relu(x)\n", "")
+    inherited = source.replace("Model(nn.Module)", "Model(Block)").replace(
+        "    def forward(self, x):\n        return torch.relu(x)\n", ""
+    )
     assert check_contract(parse(inherited), exact=False) == []
 
 
 def test_no_input_raises():
-    for text in ("", "\0", "class Model", "(" * 5000, "\ud800", "class Model(nn.Module):\n  def forward(): pass\n", "def f(a, a): pass",
-                 "class Model(nn.Module):\n    def forward(self): return 1\ndef get_inputs(): return\ndef get_init_inputs(): return 1"):
+    for text in (
+        "",
+        "\0",
+        "class Model",
+        "(" * 5000,
+        "\ud800",
+        "class Model(nn.Module):\n  def forward(): pass\n",
+        "def f(a, a): pass",
+        "class Model(nn.Module):\n    def forward(self): return 1\ndef get_inputs(): return\ndef get_init_inputs(): return 1",
+    ):
         assert isinstance(check_source(text), Finding), text

@@ -13,7 +13,12 @@ def test_compact_is_one_line():
 def test_chat_names_the_apis_with_their_rules_and_shows_an_example():
     system, user = proposer_prompt(["nn.LayerNorm", "torch.clip"], "chat")
     assert (system["role"], user["role"]) == ("system", "user")
-    for words in ("APIs: nn.LayerNorm, torch.clamp", VOCABULARY["nn.LayerNorm"].arguments, VOCABULARY["torch.clamp"].shapes, _EXAMPLE):
+    for words in (
+        "APIs: nn.LayerNorm, torch.clamp",
+        VOCABULARY["nn.LayerNorm"].arguments,
+        VOCABULARY["torch.clamp"].shapes,
+        _EXAMPLE,
+    ):
         assert words in user["content"]
 
 
@@ -28,9 +33,14 @@ def test_every_api_fits_a_prompt():
         assert len(proposer_prompt([name], "chat")[1]["content"]) < 2500
 
 
-@pytest.mark.parametrize("apis, style, words", [
-    ([], "compact", "empty"), (["torch.rleu"], "chat", "torch.relu"), (["torch.relu"], "verse", "unknown prompt style 'verse'"),
-])
+@pytest.mark.parametrize(
+    "apis, style, words",
+    [
+        ([], "compact", "empty"),
+        (["torch.rleu"], "chat", "torch.relu"),
+        (["torch.relu"], "verse", "unknown prompt style 'verse'"),
+    ],
+)
 def test_bad_input(apis, style, words):
     with pytest.raises(UserError, match=words):
         proposer_prompt(apis, style)
