@@ -4,5 +4,7 @@ Reads and writes text only: no torch, no Triton, nothing is executed here. May b
 """
 
 from kernelzero.kernels.answers import Answer, Block, code_blocks, extract_answer
+from kernelzero.kernels.prompt import coder_prompt
+from kernelzero.kernels.screen import screen
 
-__all__ = ["Answer", "Block", "code_blocks", "extract_answer"]
+__all__ = ["Answer", "Block", "code_blocks", "coder_prompt", "extract_answer", "screen"]

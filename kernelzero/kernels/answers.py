@@ -1,8 +1,8 @@
 """Finds the answer of a Coder in its completion: the last block that IS an answer, by what it defines.
 
 Drafts, usage examples, outputs, patches and reasoning are not taken for one, wherever they stand. The source that comes
-back may still be wrong in every way that `screen` and Keck look for; this file only says what the model answered, or that
-it did not answer, was cut off, or left out a part of its answer. Text in, values out; nothing runs.
+back may still be wrong in every way that `screen` and Keck look for; this file only says what the model answered, or
+that it did not answer, was cut off, or left out a part of its answer. Text in, values out; nothing runs.
 """
 
 import ast
@@ -21,7 +21,9 @@ CUT_OFF = "cut_off"  # the token limit came before the answer's end
 INCOMPLETE_ANSWER = "incomplete_answer"  # it refers to a file or a source that is not in the completion
 
 _MODEL_NEW = re.compile(r"^[ \t]*(?:class[ \t]+ModelNew\b|ModelNew\s*=)", re.MULTILINE)
-_ATTEMPT = re.compile(r"^[ \t]*(?:class\s+\w+\s*\(.*Module|class\s+Model\b|@(?:triton\.)?jit\b)|__global__", re.MULTILINE)
+_ATTEMPT = re.compile(
+    r"^[ \t]*(?:class\s+\w+\s*\(.*Module|class\s+Model\b|@(?:triton\.)?jit\b)|__global__", re.MULTILINE
+)
 _BARE_START = ("import ", "from ", "@triton", "class ", "# ", '"""')
 _MARKS = re.compile(r"[`~]{3}|<[a-z|/]|\[/?THINK\]")
 
@@ -38,14 +40,16 @@ class Answer:
 
 
 def code_blocks(completion: str) -> list[Block]:
-    """The blocks of code of a completion in order, reasoning dropped, odd characters repaired; bare code gives language ''."""
+    """The blocks of code of a completion in order, reasoning dropped, odd characters repaired; bare code gives
+    language ''."""
     if _is_plain(completion) and isinstance(parse(completion), ast.Module):
         return [Block("", completion, False)]
     return fences.split(completion)[0]
 
 
 def extract_answer(completion: str, backend: str = "triton", finish_reason: str = "stop") -> Answer:
-    """The candidate in a completion. backend: 'triton' | 'cuda'. finish_reason: the sampler's, 'length' when it hit the limit."""
+    """The candidate in a completion. backend: 'triton' | 'cuda'. finish_reason: the sampler's, 'length' when it hit
+    the limit."""
     if _is_plain(completion):
         tree = parse(completion)
         if isinstance(tree, ast.Module) and "ModelNew" in defines(tree) and finish_reason != "length":
@@ -94,7 +98,8 @@ def _choose(blocks: list[Block]) -> int | None:
 
 
 def _rank(block: Block) -> int:
-    """3 defines ModelNew (also where it does not parse); 2 defines it as a sketch; 1 an attempt at an answer; 0 none."""
+    """3 defines ModelNew (also where it does not parse); 2 defines it as a sketch; 1 an attempt at an answer; 0
+    none."""
     if block.is_diff or block.language in fences.NOT_CODE - {"text", "txt", "plaintext"}:
         return 0
     tree = parse(block.text)
@@ -152,11 +157,14 @@ def _cut_off(block: Block, is_last: bool, finish_reason: str) -> str:
 
 def _breaks_at_end(error: SyntaxError, lines: int) -> bool:
     at_end = (error.lineno or 0) >= lines
-    return at_end or any(words in (error.msg or "") for words in ("never closed", "unterminated triple", "expected an indented"))
+    return at_end or any(
+        words in (error.msg or "") for words in ("never closed", "unterminated triple", "expected an indented")
+    )
 
 
 def _forward_is_open(cls: ast.ClassDef) -> bool:
-    """A ModelNew whose forward is missing or returns nothing (a class that inherits forward is none of ours to judge)."""
+    """A ModelNew whose forward is missing or returns nothing (a class that inherits forward is none of ours to
+    judge)."""
     forward = method(cls, "forward")
     if forward is None:
         return not any(isinstance(node, ast.Assign) for node in cls.body) and _is_plain_module(cls)
@@ -164,11 +172,14 @@ def _forward_is_open(cls: ast.ClassDef) -> bool:
 
 
 def _is_plain_module(cls: ast.ClassDef) -> bool:
-    return all(isinstance(base, ast.Attribute) or (isinstance(base, ast.Name) and base.id == "Module") for base in cls.bases)
+    return all(
+        isinstance(base, ast.Attribute) or (isinstance(base, ast.Name) and base.id == "Module") for base in cls.bases
+    )
 
 
 def _ends_in_a_new_name(text: str, tree: ast.Module) -> bool:
-    """The last token is a name that is bound nowhere, or an attribute that is read nowhere else: `retu`, `return x.conti`."""
+    """The last token is a name that is bound nowhere, or an attribute that is read nowhere else: `retu`, `return
+    x.conti`."""
     last = re.search(r"(\.?)\s*([A-Za-z_]\w*)\s*\Z", text)
     statements = list(top_level(tree))
     if last is None or not statements:

@@ -1,9 +1,9 @@
 """Repairs the characters that chat pages and word processors put into Python code; string literals stay as they are.
 
 Outside strings and comments: non-breaking and other wide spaces become blanks, zero-width characters go, leading tabs
-become blanks, typographic quotes that delimit a string become straight ones, dashes become minus. Each repair has a name,
-which the answer carries. Line ends and a byte-order mark are repaired everywhere, as Python itself does on reading a file.
-It does not correct code: what was a syntax error for another cause stays one.
+become blanks, typographic quotes that delimit a string become straight ones, dashes become minus. Each repair has a
+name, which the answer carries. Line ends and a byte-order mark are repaired everywhere, as Python itself does on
+reading a file. It does not correct code: what was a syntax error for another cause stays one.
 """
 
 import ast
@@ -46,9 +46,8 @@ def inside_triple_quotes(code: str) -> bool:
     """Whether Python code that ends here ends inside a triple-quoted string (a Markdown fence there is no fence)."""
     if '"""' not in code and "'''" not in code:
         return False
-    last = None
-    for last in _LITERAL.finditer(code):
-        pass
+    literals = list(_LITERAL.finditer(code))
+    last = literals[-1] if literals else None
     if last is None or last.lastgroup != "triple" or last.end() != len(code):
         return False
     quotes = last.group("triple")[:3]
@@ -95,7 +94,7 @@ def _expand_tabs(code: str, names: set[str]) -> str:
         text = _with_indents(code, width)
         if text == code:
             return code  # tabs inside lines only, which Python takes as they are
-        if _parses(text):
+        if parses(text):
             names.add("tabs")
             return text
     names.add("tabs")
@@ -120,7 +119,7 @@ def _indents(code: str, width: int, at_start: bool) -> str:
     return _INDENT.sub(widen, code)
 
 
-def _parses(code: str) -> bool:
+def parses(code: str) -> bool:
     try:
         ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -5,16 +5,34 @@ are read as a person would read them. This file knows Markdown and a little of h
 answer is decided elsewhere, by what the block defines.
 """
 
-import ast
 import re
 from dataclasses import dataclass
 
-from kernelzero.kernels.characters import inside_triple_quotes, repair, unify_lines
+from kernelzero.kernels.characters import inside_triple_quotes, parses, repair, unify_lines
 from kernelzero.kernels.prose import bare_runs, runs_to_end
 
 C_LIKE = {"c", "cc", "cpp", "c++", "cxx", "cu", "cuda", "cuda-cpp", "cuda-c++", "h", "hpp", "cuh", "hip"}
-NOT_CODE = {"diff", "patch", "text", "txt", "plaintext", "output", "console", "bash", "sh", "shell", "zsh", "json", "toml",
-            "yaml", "markdown", "md", "log", "makefile", "cmake"}
+NOT_CODE = {
+    "diff",
+    "patch",
+    "text",
+    "txt",
+    "plaintext",
+    "output",
+    "console",
+    "bash",
+    "sh",
+    "shell",
+    "zsh",
+    "json",
+    "toml",
+    "yaml",
+    "markdown",
+    "md",
+    "log",
+    "makefile",
+    "cmake",
+}
 PYTHON = {"", "python", "py", "python3", "py3", "triton", "pytorch", "torch", "ipython"}
 
 _TAGS = r"think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis|seed:think"
@@ -22,11 +40,14 @@ _CLOSED = [
     re.compile(rf"<({_TAGS})\b[^<>]*>.*?</\1\s*>", re.DOTALL | re.IGNORECASE),
     re.compile(r"\[THINK\].*?\[/THINK\]", re.DOTALL),
     re.compile(r"◁think▷.*?◁/think▷", re.DOTALL),
-    re.compile(r"<\|channel\|>\s*(?:analysis|commentary)\b.*?(?:<\|end\|>|<\|call\|>|(?=<\|channel\|>\s*final))", re.DOTALL),
+    re.compile(
+        r"<\|channel\|>\s*(?:analysis|commentary)\b.*?(?:<\|end\|>|<\|call\|>|(?=<\|channel\|>\s*final))", re.DOTALL
+    ),
 ]
 _LONE_CLOSE = re.compile(rf"</(?:{_TAGS})\s*>|\[/THINK\]|◁/think▷", re.IGNORECASE)
 _LONE_OPEN = re.compile(
-    rf"^[ \t]*(?:<(?:{_TAGS})>|\[THINK\]|◁think▷|<\|channel\|>\s*(?:analysis|commentary)\b)", re.IGNORECASE | re.MULTILINE
+    rf"^[ \t]*(?:<(?:{_TAGS})>|\[THINK\]|◁think▷|<\|channel\|>\s*(?:analysis|commentary)\b)",
+    re.IGNORECASE | re.MULTILINE,
 )
 _END_OF_TURN = re.compile(r"<\|(?:im_end|endoftext|eot_id|end_of_text|return)\|>|</s>\s*\Z")
 _FENCE = re.compile(r"^(?P<lead>[^`~]*?)(?P<ticks>`{3,}|~{3,})(?P<info>[^`]*)$")
@@ -48,22 +69,23 @@ class Block:
     @property
     def is_diff(self) -> bool:
         """A patch is no code, however its fence is called."""
-        return self.language in ("diff", "patch") or bool(re.search(r"^(?:--- \S|\+\+\+ \S|@@ -\d)", self.text, re.MULTILINE))
+        return self.language in ("diff", "patch") or bool(
+            re.search(r"^(?:--- \S|\+\+\+ \S|@@ -\d)", self.text, re.MULTILINE)
+        )
 
 
 def drop_reasoning(text: str) -> tuple[str, bool]:
-    """The completion without its reasoning, and whether the reasoning never ended (then nothing after its start is left).
+    """The completion without its reasoning, and whether the reasoning never ended (then nothing after its start is
+    left).
 
     A closing tag without an opening one (the prompt had opened it) ends reasoning that began with the completion."""
     if not ("<" in text or "[" in text or "◁" in text):
         return text, False
     for pattern in _CLOSED:
         text = pattern.sub("\n", text)
-    lone = None
-    for lone in _LONE_CLOSE.finditer(text):
-        pass
-    if lone is not None:
-        text = text[lone.end() :]
+    lone = list(_LONE_CLOSE.finditer(text))
+    if lone:
+        text = text[lone[-1].end() :]
     unclosed = _LONE_OPEN.search(text)
     return (text[: unclosed.start()], True) if unclosed else (text, False)
 
@@ -115,7 +137,8 @@ class _Splitter:
         return self.blocks
 
     def _closes_bare_code(self, lead: str) -> bool:
-        """A fence without a language after bare code closes it: the prompt had opened it, or the opening one was lost."""
+        """A fence without a language after bare code closes it: the prompt had opened it, or the opening one was
+        lost."""
         region = [*self.region, lead] if lead.strip() else self.region
         start = runs_to_end(region)
         if start is None:
@@ -157,7 +180,11 @@ class _Splitter:
             if (lead and not is_code_end) or (info and not is_next):
                 body.append(line)
                 continue
-            if language in PYTHON and inside_triple_quotes("\n".join(body)) and self._string_ends_later(index, body, ticks):
+            if (
+                language in PYTHON
+                and inside_triple_quotes("\n".join(body))
+                and self._string_ends_later(index, body, ticks)
+            ):
                 body.append(line)
                 continue
             if is_next:
@@ -168,7 +195,7 @@ class _Splitter:
     def _string_ends_later(self, index: int, body: list[str], ticks: str) -> bool:
         """A fence within a docstring is text, if closing the block at a later fence gives code that parses."""
         later = [i for i in range(index + 1, len(self.lines)) if self.lines[i].strip() == ticks][:8]
-        return any(_parses("\n".join([*body, *self.lines[index:stop]])) for stop in later)
+        return any(parses("\n".join([*body, *self.lines[index:stop]])) for stop in later)
 
 
 def _block(language: str, name: str, lines: list[str], state: str) -> Block:
@@ -181,16 +208,17 @@ def _block(language: str, name: str, lines: list[str], state: str) -> Block:
         lines = [*lines[:-1], re.sub(r"`{1,2}\s*$", "", lines[-1])]
         return Block(language, _dedent(lines), True, name, ("half_fence",))
     text = _dedent(lines)
-    if language in PYTHON and ends_line and not _parses(text):
+    if language in PYTHON and ends_line and not parses(text):
         runs = list(bare_runs(lines, strict=True))
-        if len(runs) == 1 and not runs[0][1] and _parses(runs[0][0]):
+        if len(runs) == 1 and not runs[0][1] and parses(runs[0][0]):
             return Block(language, runs[0][0], True, name, ("unclosed_fence",))  # prose follows the code
     return Block(language, text, False, name, ("unclosed_fence",))
 
 
 def _info(info: str) -> tuple[str, str, list[str]]:
-    """Language, file name and first code line of what follows an opening fence (`python`, `python title=a.py`, `cpp:k.cu`,
-    `python import torch`). Code that follows the tag on its line is kept, and a first word of code is no language."""
+    """Language, file name and first code line of what follows an opening fence (`python`, `python title=a.py`,
+    `cpp:k.cu`, `python import torch`). Code that follows the tag on its line is kept, and a first word of code is no
+    language."""
     if _STATEMENT.match(info):
         return "", "", [info]
     word, _, rest = info.partition(" ")
@@ -217,11 +245,3 @@ def _dedent(lines: list[str]) -> str:
     if width and all(line.startswith(" " * width) or not line.strip() for line in lines):
         lines = [line[width:] for line in lines]
     return "\n".join(lines)
-
-
-def _parses(code: str) -> bool:
-    try:
-        ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True

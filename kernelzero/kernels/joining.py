@@ -1,4 +1,5 @@
-"""Puts an answer together that a model spread over blocks: kernel and module in two, or CUDA source in a block of its own.
+"""Puts an answer together that a model spread over blocks: kernel and module in two, or CUDA source in a block of its
+own.
 
 A block is taken in only if the answer needs a name, a file or a source from it. What is needed and nowhere in the
 completion is named in one sentence. Nothing is invented: no import is added, no file is read.
@@ -11,12 +12,15 @@ from kernelzero.kernels.fences import C_LIKE, NOT_CODE, Block
 from kernelzero.kernels.names import defines, dotted, needed, parse
 
 _SOURCE_FILE = re.compile(r"[\w./-]*\.(?:cu|cuh|cpp|cc|cxx|c|h|hpp)")
-_PLACEHOLDER = re.compile(r"<[^<>]+>|\.\.\.|\[[^\[\]]+\]|\b(?:above|below|here|previous|same|insert|paste|omitted|see)\b", re.IGNORECASE)
+_PLACEHOLDER = re.compile(
+    r"<[^<>]+>|\.\.\.|\[[^\[\]]+\]|\b(?:above|below|here|previous|same|insert|paste|omitted|see)\b", re.IGNORECASE
+)
 _SOURCE_ARGUMENTS = ("cuda_sources", "cpp_sources", "cuda_source", "cpp_source", "code")
 
 
 def join_python(blocks: list[Block], answer: int, source: str) -> tuple[str, bool]:
-    """The answer's source preceded (or followed) by the blocks that define what it needs, in the order of the completion."""
+    """The answer's source preceded (or followed) by the blocks that define what it needs, in the order of the
+    completion."""
     tree = parse(source)
     if isinstance(tree, SyntaxError):
         return source, False
@@ -54,7 +58,8 @@ def _python_tree(block: Block) -> ast.Module | None:
 def join_cuda(blocks: list[Block], answer: int, source: str) -> tuple[str, bool, str]:
     """(source, whether a CUDA block was put into it, one sentence on what is missing or '').
 
-    Two ways to refer to another block: by reading a file of that name, and by a string that only says where the code is."""
+    Two ways to refer to another block: by reading a file of that name, and by a string that only says where the code
+    is."""
     tree = parse(source)
     if isinstance(tree, SyntaxError):
         return source, False, ""
@@ -64,12 +69,16 @@ def join_cuda(blocks: list[Block], answer: int, source: str) -> tuple[str, bool,
         if block is None:
             return source, False, f"the answer refers to {name}, which it does not contain"
         edits.append((node, block.text))
-    for node, names in _file_lists(tree):
+    for _, names in _file_lists(tree):
         return source, False, f"the answer builds {names} from files; an answer is one source that holds its own code"
     for node in _placeholders(tree):
         block = _source_block(blocks, answer, "")
         if block is None:
-            return source, False, f"the CUDA source is a placeholder ({node.value.strip()!r}) for code that the answer does not contain"
+            return (
+                source,
+                False,
+                f"the CUDA source is a placeholder ({node.value.strip()!r}) for code that the answer does not contain",
+            )
         edits.append((node, block.text))
     for node, text in sorted(edits, key=lambda edit: (edit[0].lineno, edit[0].col_offset), reverse=True):
         source = _replace(source, node, _literal(text))
@@ -80,9 +89,17 @@ def _file_reads(tree: ast.Module) -> list[tuple[ast.expr, str]]:
     """`open("k.cu").read()` and `Path("k.cu").read_text()`: the whole expression and the file's name."""
     found = []
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("read", "read_text"):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in ("read", "read_text")
+        ):
             for inner in ast.walk(node.func.value):
-                if isinstance(inner, ast.Constant) and isinstance(inner.value, str) and _SOURCE_FILE.fullmatch(inner.value):
+                if (
+                    isinstance(inner, ast.Constant)
+                    and isinstance(inner.value, str)
+                    and _SOURCE_FILE.fullmatch(inner.value)
+                ):
                     found.append((node, inner.value))
                     break
     return found
@@ -129,7 +146,9 @@ def _says_where(text: str) -> bool:
 
 def _source_block(blocks: list[Block], answer: int, name: str) -> Block | None:
     """The block of that file name; else the nearest C++ or CUDA block before the answer, else the first after it."""
-    native = [i for i, b in enumerate(blocks) if b.language in C_LIKE or ("__global__" in b.text and not _python_tree(b))]
+    native = [
+        i for i, b in enumerate(blocks) if b.language in C_LIKE or ("__global__" in b.text and not _python_tree(b))
+    ]
     base = name.rsplit("/", 1)[-1]
     named = [i for i in native if base and blocks[i].name.rsplit("/", 1)[-1] == base]
     free = [i for i in native if not base or not blocks[i].name]

@@ -6,7 +6,7 @@ run, so that an answer with a syntax error is judged as what it is, and is not r
 
 import re
 
-from kernelzero.kernels.characters import inside_triple_quotes
+from kernelzero.kernels.characters import inside_triple_quotes, parses
 
 _STRONG = re.compile(
     r"import\s+[\w.]+(?:\s+as\s+\w+)?(?:\s*,\s*[\w.]+(?:\s+as\s+\w+)?)*\s*(?:#.*)?$"
@@ -24,6 +24,7 @@ _WEAK = re.compile(
     r"|[)\]}]"
 )
 _MARKUP = re.compile(r"#{2,}\s|\*\*|[-*+]\s|\d+[.)]\s|</?[a-zA-Z]\w*>\s*$|-{3,}\s*$|={3,}\s*$|\|")
+_CODE_SIGNS = re.compile(r"[=\[\]{}@_]|\w\(|\w\.\w|\):")
 _DEFINES = re.compile(r"^(?:class |def |async def |@\w)", re.MULTILINE)
 
 
@@ -35,13 +36,15 @@ def _is_prose(line: str) -> bool:
     """A line at the left margin that is no code and reads like a sentence or like Markdown."""
     if _MARKUP.match(line):
         return True
-    if _is_code(line):
-        return False
+    return not _is_code(line) and not _CODE_SIGNS.search(line) and _is_sentence(line)
+
+
+def _is_sentence(line: str) -> bool:
+    """A line that begins like a sentence (capital letter) or ends like one (full stop), of words mostly."""
     words = re.findall(r"[^\W\d_][\w'’-]*", line)
-    letters = sum(character.isalpha() or character in " ,.'’-!?:;" for character in line)
-    if len(words) >= 3 and letters >= 0.8 * len(line):
-        return True
-    return len(words) in (1, 2) and bool(re.fullmatch(r"[\w\s'’-]+[.:!?]?", line))
+    letters = sum(character.isalpha() or character in " ,.'’-!?:;()" for character in line)
+    begins_or_ends = line[0].isupper() or line.rstrip().endswith((".", "!", "?", ":"))
+    return bool(words) and begins_or_ends and letters >= 0.8 * len(line)
 
 
 def _runs(lines: list[str]) -> list[tuple[int, int]]:
@@ -82,15 +85,39 @@ def _worth(text: str, strict: bool) -> bool:
 
 def bare_runs(lines: list[str], strict: bool) -> list[tuple[str, bool]]:
     """The runs of code among lines without fences, each with whether it reaches the end of these lines."""
-    full = max((index + 1 for index, line in enumerate(lines) if line.strip()), default=0)
-    found = [("\n".join(lines[start:end]), end >= full) for start, end in _runs(lines)]
-    return [(text, to_end) for text, to_end in found if _worth(text, strict)]
+    full = _last_line(lines)
+    found = []
+    for start, end in _runs(lines):
+        stop = _without_remarks(lines, start, end)
+        text = "\n".join(lines[start:stop])
+        if _worth(text, strict):
+            found.append((text, stop >= full))
+    return found
 
 
 def runs_to_end(lines: list[str]) -> int | None:
     """Index of the line where a run of code begins that reaches the end of these lines; None if the end is no code."""
-    full = max((index + 1 for index, line in enumerate(lines) if line.strip()), default=0)
-    runs = _runs(lines)
-    if runs and runs[-1][1] >= full and _worth("\n".join(lines[runs[-1][0] :]), strict=False):
-        return runs[-1][0]
-    return None
+    full, runs = _last_line(lines), _runs(lines)
+    if not runs:
+        return None
+    start, end = runs[-1]
+    whole = end >= full and _without_remarks(lines, start, end) == end
+    return start if whole and _worth("\n".join(lines[start:]), strict=False) else None
+
+
+def _last_line(lines: list[str]) -> int:
+    return max((index + 1 for index, line in enumerate(lines) if line.strip()), default=0)
+
+
+def _without_remarks(lines: list[str], start: int, end: int) -> int:
+    """Where the code of a run ends: sentences about code (`tl.load is masked.`) look like code, so a last paragraph
+    that is one, by its first line, is left out if only then the run parses."""
+    if parses("\n".join(lines[start:end])):
+        return end
+    for stop in range(end - 1, max(start, end - 12), -1):
+        line, before = lines[stop], lines[stop - 1]
+        if not before.strip() and line.strip() and line[0].isupper() and not _is_code(line) and _is_sentence(line):
+            shorter = "\n".join(lines[start:stop]).rstrip()
+            if parses(shorter):
+                return start + shorter.count("\n") + 1
+    return end
