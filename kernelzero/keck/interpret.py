@@ -1,0 +1,196 @@
+"""Triton's interpreter, made quick and watchful: patched once, memory accesses checked against the tensors, bytes counted.
+
+The interpreter of the triton package runs a kernel's source as Python over numpy. It patches the language at every launch and at
+every call of a standard function, which is where its time goes; here the patches are collected once in the
+zygote (`prepare`) and put on around a launch. Loads and stores go through `Memory`: an address outside the storages of the launch's
+arguments raises OutOfBounds instead of ending in a segmentation fault, and every byte that is not masked is counted.
+"""
+
+import ast
+import contextlib
+import types
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter as ti
+from triton.runtime.jit import JITFunction
+
+from kernelzero.keck import kernels, libdevice
+
+
+class OutOfBounds(Exception):
+    """A load or store outside the tensors that the kernel was given."""
+
+
+class DeviceLimit(Exception):
+    """Something that the interpreter cannot do, or does wrong, whatever the candidate."""
+
+
+class Memory:
+    """The storages that the running launch may touch, and the bytes it moved."""
+
+    def __init__(self):
+        self.ranges: list[tuple[int, int]] = []
+        self.loaded = self.stored = 0
+        self.written: set[int] = set()
+
+    def enter(self, ranges: list[tuple[int, int]]) -> None:
+        self.ranges, self.written = ranges, set()
+
+    def touch(self, pointers: np.ndarray, mask: np.ndarray, size: int, store: bool) -> int:
+        live = pointers[mask] if not mask.all() else pointers
+        if live.size == 0:
+            return 0
+        low, high = int(live.min()), int(live.max()) + size
+        for start, end in self.ranges:
+            if start <= low and high <= end:
+                if store:
+                    self.written.add(start)
+                return live.size * size
+        inside = np.zeros(live.shape, dtype=bool)
+        for start, end in self.ranges:
+            here = (live >= np.uint64(start)) & (live + np.uint64(size) <= np.uint64(end))
+            inside |= here
+            if store and here.any():
+                self.written.add(start)
+        if not inside.all():
+            raise OutOfBounds(f"{int((~inside).sum())} of {live.size} addresses of a {'store' if store else 'load'}")
+        return live.size * size
+
+
+MEMORY = Memory()
+_changes: list[tuple[object, str, object]] = []
+_standard: dict[JITFunction, object] = {}
+
+
+def _masked_load(self, ptrs, mask, other, cache_modifier, eviction_policy, is_volatile):
+    dtype_tt = ptrs.get_element_ty()
+    _refuse(dtype_tt)
+    dtype = ti._get_np_dtype(dtype_tt)
+    data, live = ptrs.data, np.broadcast_to(mask.data, ptrs.data.shape)
+    MEMORY.loaded += MEMORY.touch(data, live, dtype.itemsize, False)
+    other = np.zeros(data.shape, dtype=dtype) if other is None else other.data
+    return ti.TensorHandle(ti._interpreter.load(data, mask.data, other, dtype), dtype_tt)
+
+
+def _masked_store(self, ptrs, value, mask, cache_modifier, eviction_policy):
+    _refuse(ptrs.get_element_ty())
+    size = ti._get_np_dtype(ptrs.get_element_ty()).itemsize
+    MEMORY.stored += MEMORY.touch(ptrs.data, np.broadcast_to(mask.data, ptrs.data.shape), size, True)
+    return ti._interpreter.store(ptrs.data, value.data, mask.data)
+
+
+def _atomic_rmw(self, op, ptr, val, mask, sem, scope):
+    size = ti._get_np_dtype(ptr.get_element_ty()).itemsize
+    MEMORY.stored += 2 * MEMORY.touch(ptr.data, np.broadcast_to(mask.data, ptr.data.shape), size, True)
+    return _original_rmw(self, op, ptr, val, mask, sem, scope)
+
+
+def _atomic_cas(self, ptr, cmp, val, sem, scope):
+    size = ti._get_np_dtype(ptr.get_element_ty()).itemsize
+    MEMORY.stored += 2 * MEMORY.touch(ptr.data, np.ones_like(ptr.data, dtype=bool), size, True)
+    return _original_cas(self, ptr, cmp, val, sem, scope)
+
+
+def _refuse(dtype) -> None:
+    if dtype is tl.bfloat16 or dtype.is_fp8():
+        raise DeviceLimit(f"{dtype} is wrong in Triton's interpreter")
+
+
+def _cast(self, src, dst_type):
+    _refuse(dst_type.scalar)
+    return _original_cast(self, src, dst_type)
+
+
+def _not_here(what: str):
+    def refuse(self, *args, **kwargs):
+        raise DeviceLimit(f"Triton's interpreter has no {what}")
+
+    return refuse
+
+
+_original_rmw = ti.InterpreterBuilder.create_atomic_rmw
+_original_cas = ti.InterpreterBuilder.create_atomic_cas
+_original_cast = ti.InterpreterBuilder.cast_impl
+
+
+def prepare() -> None:
+    """In the zygote: the builder's methods are ours, the language's patches are collected, standard functions rewritten."""
+    builder = ti.InterpreterBuilder
+    builder.create_masked_load, builder.create_masked_store = _masked_load, _masked_store
+    builder.create_atomic_rmw, builder.create_atomic_cas = _atomic_rmw, _atomic_cas
+    builder.cast_impl = _cast
+    builder.create_inline_asm, builder.create_extern_elementwise = _not_here("inline assembly"), _not_here("external function")
+    probe = types.FunctionType((lambda: None).__code__, {"tl": tl, "core": tl.core})
+    scope = ti._patch_lang(probe)
+    latest = {(id(obj), name): (obj, name) for obj, name, _ in scope._changes}
+    _changes.extend((obj, name, getattr(obj, name)) for obj, name in latest.values())
+    scope.restore()
+    _changes.append((JITFunction, "__call__", _call_standard))
+    import triton.language.random as random
+    import triton.language.standard as standard
+    for module in (standard, random):
+        for value in list(vars(module).values()):
+            if isinstance(value, JITFunction) and value.module == module.__name__:
+                _rewritten(value)
+
+
+def _rewritten(function: JITFunction):
+    if function not in _standard:
+        _standard[function] = ti.FunctionRewriter(function.fn).rewrite_ast()
+    return _standard[function]
+
+
+def _call_standard(self, *args, **kwargs):
+    return _rewritten(self)(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def patched():
+    """The language means the interpreter's inside this block."""
+    missing = object()
+    saved = [(obj, name, vars(obj).get(name, missing)) for obj, name, _ in _changes]
+    for obj, name, value in _changes:
+        setattr(obj, name, value)
+    try:
+        yield
+    finally:
+        for obj, name, value in reversed(saved):
+            if value is missing:
+                delattr(obj, name)
+            else:
+                setattr(obj, name, value)
+
+
+def function_of(source: str, name: str, namespace: dict):
+    """The Python function that interprets a kernel (checked before by `kernels.check`)."""
+    tree = ast.parse(source)
+    tree = ast.fix_missing_locations(ti.FunctionRewriter.ast_transformer.visit(tree))
+    scope = {key: _for_interpreter(value) for key, value in namespace.items()}
+    scope |= {"__builtins__": kernels.safe_builtins(), "interpreter_semantic": ti.interpreter_semantic}
+    exec(compile(tree, f"<kernel {name}>", "exec"), scope)
+    function = scope[name]
+    function.fn = function
+    return function
+
+
+def _for_interpreter(value):
+    if isinstance(value, types.ModuleType) and libdevice.is_libdevice(value):
+        return libdevice.Functions()
+    if not isinstance(value, (JITFunction, type)) and tl.core.is_builtin(value):
+        return lambda *args, **kwargs: value(*args, **kwargs, _semantic=ti.interpreter_semantic)
+    return value
+
+
+def launch(function, names: list[str], constexprs: set[str], arguments: dict, grid: list[int], ranges) -> None:
+    """Every program of the grid, one after the other."""
+    MEMORY.enter(ranges)
+    builder = ti.interpreter_builder
+    with patched(), np.errstate(all="ignore"):
+        values = {n: arguments[n] if n in constexprs else ti._implicit_cvt(arguments[n]) for n in names}
+        builder.set_grid_dim(*grid)
+        for x in range(grid[0]):
+            for y in range(grid[1]):
+                for z in range(grid[2]):
+                    builder.grid_idx = (x, y, z)
+                    function(**values)

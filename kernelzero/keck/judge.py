@@ -1,0 +1,178 @@
+"""The comparison. Runs in the trusted process, on data: no code of the candidate's or the reference's is here.
+
+Order: arrangement of the outputs, shape, dtype, changed inputs, whether a kernel made them, non-finite values, then the error
+against float64. Bound of an element y of a floating-point output, with the oracle y64 and the eager result in its own dtype:
+
+    bound = max(EAGER_FACTOR * largest error of eager against float64,  UNIT[dtype] * (spread + |y64|))
+
+spread is the standard deviation of y64 over the output (its largest magnitude when the output is constant or has one element).
+So the bound scales with what the output tells apart: zeros cannot pass because the values are small. Eager's own error keeps
+ill-conditioned modules passable; UNIT keeps another order of summation passable and half precision out.
+Integers and booleans must be equal, NaN and the infinities must stand where eager has them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelzero.keck import wire
+from kernelzero.keck.reasons import Reason
+
+EAGER_FACTOR = 8.0
+UNIT = {"float64": 1e-12, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
+NO_ORACLE_FACTOR = 4.0
+NEAR_BOUND = 0.8
+
+
+@dataclass(frozen=True)
+class Expected:
+    """One output tensor of the reference: `bound` holds the tolerance of each element; None for exact dtypes."""
+
+    shape: tuple
+    dtype: str
+    value: np.ndarray
+    oracle: np.ndarray | None
+    bound: np.ndarray | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """reason '' when right; error in units of the bound."""
+
+    reason: str = ""
+    detail: str = ""
+    error: float | None = None
+
+
+def tolerance_text(dtypes: list[str]) -> str:
+    floats = sorted({d for d in dtypes if d in UNIT})
+    parts = [f"{d}: max({EAGER_FACTOR:g} x eager's error, {UNIT[d]:g} x (spread + |y|)) against float64" for d in floats]
+    return "; ".join(parts + (["exact for the other dtypes"] if len(floats) < len(set(dtypes)) else []))
+
+
+def expectations(header: dict, blob: memoryview) -> list[Expected]:
+    """What the reference's frame of one case says of its outputs."""
+    specs = wire.leaves(header["outputs"])
+    specs64 = wire.leaves(header["outputs64"]) if header.get("outputs64") else [None] * len(specs)
+    if len(specs64) != len(specs):
+        specs64 = [None] * len(specs)
+    return [_expected(spec, spec64, blob) for spec, spec64 in zip(specs, specs64, strict=True)]
+
+
+def _expected(spec: dict, spec64: dict | None, blob: memoryview) -> Expected:
+    shape, dtype, value = tuple(spec["shape"]), spec["dtype"], wire.to_numpy(spec, blob)
+    if dtype not in UNIT or dtype == "bfloat16":
+        return Expected(shape, dtype, value, None, None)
+    own = value.astype(np.float64)
+    usable = spec64 is not None and tuple(spec64["shape"]) == shape and spec64["dtype"] == "float64"
+    oracle = wire.to_numpy(spec64, blob) if usable else own
+    unit = UNIT[dtype] * (1.0 if usable else NO_ORACLE_FACTOR)
+    finite = np.isfinite(own) & np.isfinite(oracle)
+    if not finite.any():
+        return Expected(shape, dtype, value, oracle, np.zeros(shape))
+    known = oracle[finite]
+    spread = float(known.std())
+    largest = float(np.abs(known).max())
+    if known.size == 1 or spread <= 1e-9 * largest:
+        spread = largest
+    eager = float(np.abs(own[finite] - known).max())
+    bound = np.maximum(EAGER_FACTOR * eager, unit * (spread + np.abs(np.where(finite, oracle, 0.0))))
+    return Expected(shape, dtype, value, oracle, bound)
+
+
+def compare_value(want: Expected, got: np.ndarray, where: str) -> Finding:
+    """One output whose shape and dtype are right."""
+    if want.bound is None:
+        wrong = int((want.value != got).sum())
+        if wrong:
+            return Finding(Reason.WRONG_VALUES, f"{where}: {wrong} of {got.size} {want.dtype} elements differ", float("inf"))
+        return Finding(error=0.0)
+    for name, test in (("NaN", np.isnan), ("inf", np.isposinf), ("-inf", np.isneginf)):
+        wrong = int((test(want.value) != test(got)).sum())
+        if wrong:
+            return Finding(Reason.NON_FINITE, f"{where}: {name} at {wrong} of {got.size} elements where the reference has none, "
+                                              "or the other way round", float("inf"))
+    finite = np.isfinite(got) & np.isfinite(want.oracle)
+    if not finite.any():
+        return Finding(error=0.0)
+    error = np.abs(got.astype(np.float64) - want.oracle)[finite]
+    bound = want.bound[finite]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(error == 0.0, 0.0, error / bound)
+    worst = float(ratio.max())
+    if worst > 1.0:
+        at = int(ratio.argmax())
+        return Finding(Reason.WRONG_VALUES, f"{where}: error {error[at]:.3g} against a bound of {bound[at]:.3g}, "
+                                            f"{int((ratio > 1).sum())} of {got.size} elements past it", worst)
+    return Finding(error=worst)
+
+
+def compare(reference: dict, expected: list[Expected], answer: dict, blob: memoryview) -> Finding:
+    """The replay's frame of one case against the reference's. `answer` is data of a confined process: malformed is a WireError."""
+    problem = _arrangement(reference["outputs"], answer["outputs"], "output")
+    if problem:
+        return Finding(Reason.STRUCTURE, problem)
+    specs = [wire.check_tensor(spec, len(blob)) for spec in wire.leaves(answer["outputs"])]
+    for index, (want, spec) in enumerate(zip(expected, specs, strict=True)):
+        where = f"output {index}" if len(specs) > 1 else "the output"
+        if tuple(spec["shape"]) != want.shape:
+            return Finding(Reason.SHAPE, f"{where} has shape {tuple(spec['shape'])}, the reference's {want.shape}")
+        if spec["dtype"] != want.dtype:
+            return Finding(Reason.DTYPE, f"{where} is {spec['dtype']}, the reference's {want.dtype}")
+    if answer["changed"] and not reference.get("inputs_changed"):
+        return Finding(Reason.INPUT_MODIFIED, f"it changed {', '.join(str(c) for c in answer['changed'][:3])} in place")
+    worst = 0.0
+    for index, (want, spec) in enumerate(zip(expected, specs, strict=True)):
+        finding = compare_value(want, wire.to_numpy(spec, blob), f"output {index}" if len(specs) > 1 else "the output")
+        if finding.reason:
+            return finding
+        worst = max(worst, finding.error or 0.0)
+    return Finding(error=worst)
+
+
+def _arrangement(want, got, where: str) -> str:
+    """'' when both nests are built alike and their plain values are equal."""
+    if not isinstance(got, dict) or len(got) != 1:
+        raise wire.WireError("not a nest of values")
+    (kind, body), (other, mine) = *want.items(), *got.items()
+    names = {"t": "a tensor", "s": "a plain value", "list": "a list", "tuple": "a tuple", "dict": "a dict", "torch": "a torch object"}
+    if kind != other:
+        return f"{where} is {names.get(other, other)}, the reference's {names[kind]}"
+    if kind in ("list", "tuple", "dict"):
+        if len(body) != len(mine):
+            return f"{where} has {len(mine)} items, the reference's {len(body)}"
+        for index, (a, b) in enumerate(zip(body, mine, strict=True)):
+            if kind == "dict":
+                if a[0] != b[0]:
+                    return f"{where} has the key {b[0]!r} in place of {a[0]!r}"
+                a, b = a[1], b[1]
+            problem = _arrangement(a, b, f"{where}[{index}]")
+            if problem:
+                return problem
+    elif kind in ("s", "torch") and body != mine:
+        return f"{where} is {mine!r}, the reference's {body!r}"
+    return ""
+
+
+def passed_by(cases: list[list[Expected]]) -> str:
+    """Which constant answer would pass on every case: 'zeros', 'the mean', 'the first answer', or '' for none."""
+    outputs = [e for case in cases for e in case]
+    if not outputs or all(e.value.size == 0 for e in outputs):
+        return ""
+    if all(not compare_value(e, np.zeros_like(e.value), "").reason for e in outputs):
+        return "zeros"
+    if all(not compare_value(e, _mean(e), "").reason for e in outputs if e.value.size > 1) and any(e.value.size > 1 for e in outputs):
+        return "the mean"
+    first = cases[0]
+    same_shape = all(len(c) == len(first) and all(a.shape == b.shape for a, b in zip(c, first, strict=True)) for c in cases)
+    if len(cases) > 1 and same_shape and all(
+            not compare_value(e, f.value, "").reason for case in cases[1:] for e, f in zip(case, first, strict=True)):
+        return "the first answer"
+    return ""
+
+
+def _mean(expected: Expected) -> np.ndarray:
+    if expected.oracle is None:
+        return np.full_like(expected.value, expected.value.reshape(-1)[0])
+    finite = expected.oracle[np.isfinite(expected.oracle)]
+    return np.full(expected.shape, finite.mean() if finite.size else 0.0)

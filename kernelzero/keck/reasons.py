@@ -1,0 +1,97 @@
+"""The fixed list of reasons why a candidate went no further, and what each means in one phrase.
+
+A table groups failures by these words, so a reason is added here or not at all. Details for people are in `Judgement.detail`.
+"""
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    # the answer itself (used by the extraction and the screen in kernelzero.kernels)
+    NO_ANSWER = "no_answer"
+    CUT_OFF = "cut_off"
+    SCREENED_OUT = "screened_out"
+    # the source does not load
+    SYNTAX_ERROR = "syntax_error"
+    IMPORT_ERROR = "import_error"
+    UNDEFINED_NAME = "undefined_name"
+    LOAD_ERROR = "load_error"
+    NO_MODEL_NEW = "no_model_new"
+    # it loads, but no launch tape comes of it
+    CONSTRUCTOR_ARGUMENTS = "constructor_arguments"
+    CONSTRUCTOR_ERROR = "constructor_error"
+    FORWARD_ARGUMENTS = "forward_arguments"
+    FORWARD_ERROR = "forward_error"
+    LAUNCH_ERROR = "launch_error"
+    CPU_TENSOR = "cpu_tensor"
+    NEEDS_VALUES = "needs_values"
+    OUTPUT_TYPE = "output_type"
+    STALE_WEIGHTS = "stale_weights"
+    UNSUPPORTED = "unsupported"
+    BAD_TAPE = "bad_tape"
+    # the rules
+    TORCH_OPERATOR = "torch_operator"
+    NO_LAUNCH = "no_launch"
+    NO_KERNEL_WORK = "no_kernel_work"
+    PARAMETERS = "parameters"
+    KERNEL_LANGUAGE = "kernel_language"
+    COMPILE_ERROR = "compile_error"
+    # running it
+    KERNEL_ERROR = "kernel_error"
+    OPERATOR_ERROR = "operator_error"
+    OUT_OF_BOUNDS = "out_of_bounds"
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out_of_memory"
+    CRASHED = "crashed"
+    EXITED = "exited"
+    OUTPUT_TOO_LARGE = "output_too_large"
+    # comparing
+    STRUCTURE = "structure"
+    SHAPE = "shape"
+    DTYPE = "dtype"
+    INPUT_MODIFIED = "input_modified"
+    NON_FINITE = "non_finite"
+    WRONG_VALUES = "wrong_values"
+
+
+MEANING = {
+    Reason.NO_ANSWER: "no source could be taken out of the model's text",
+    Reason.CUT_OFF: "the sampler cut the answer off",
+    Reason.SCREENED_OUT: "the static screen refused it",
+    Reason.SYNTAX_ERROR: "the source does not parse",
+    Reason.IMPORT_ERROR: "it imports something that is not there",
+    Reason.UNDEFINED_NAME: "it uses a name that it does not define",
+    Reason.LOAD_ERROR: "running the source's top level failed",
+    Reason.NO_MODEL_NEW: "it defines no class ModelNew(nn.Module)",
+    Reason.CONSTRUCTOR_ARGUMENTS: "ModelNew does not take the reference's constructor arguments",
+    Reason.CONSTRUCTOR_ERROR: "ModelNew.__init__ failed",
+    Reason.FORWARD_ARGUMENTS: "forward does not take the reference's inputs",
+    Reason.FORWARD_ERROR: "forward failed while its launches were recorded",
+    Reason.LAUNCH_ERROR: "a kernel was launched with arguments or a grid that Triton refuses",
+    Reason.CPU_TENSOR: "a kernel was given a tensor in host memory",
+    Reason.NEEDS_VALUES: "control flow needs tensor values, which a launch tape does not hold",
+    Reason.OUTPUT_TYPE: "an output is no plain tensor",
+    Reason.STALE_WEIGHTS: "__init__ computes with weights before they are loaded; compute it in forward",
+    Reason.UNSUPPORTED: "it uses something that the tape cannot hold",
+    Reason.BAD_TAPE: "what came out of the recording process is no tape",
+    Reason.TORCH_OPERATOR: "policy strict: a torch operator other than allocation, view, fill or copy",
+    Reason.NO_LAUNCH: "no kernel was launched",
+    Reason.NO_KERNEL_WORK: "an output does not depend on anything that a kernel stored",
+    Reason.PARAMETERS: "parameters or buffers differ from the reference's in name, shape or dtype",
+    Reason.KERNEL_LANGUAGE: "a kernel uses Python that is not Triton's language",
+    Reason.COMPILE_ERROR: "Triton's front end refuses a kernel",
+    Reason.KERNEL_ERROR: "a kernel failed while it ran",
+    Reason.OPERATOR_ERROR: "a recorded torch operator failed while it ran",
+    Reason.OUT_OF_BOUNDS: "a kernel touched memory outside the tensors it was given",
+    Reason.TIMEOUT: "it ran past its time",
+    Reason.OUT_OF_MEMORY: "it ran past its memory",
+    Reason.CRASHED: "its process was killed by a signal",
+    Reason.EXITED: "its process left without a result",
+    Reason.OUTPUT_TOO_LARGE: "it sent more data than the limit",
+    Reason.STRUCTURE: "the outputs are arranged differently",
+    Reason.SHAPE: "an output has another shape",
+    Reason.DTYPE: "an output has another dtype",
+    Reason.INPUT_MODIFIED: "it changed an input or a weight in place",
+    Reason.NON_FINITE: "NaN or infinity in other places than the reference has them",
+    Reason.WRONG_VALUES: "the error is past the bound",
+}

@@ -1,0 +1,104 @@
+"""What is known of a module: its cases as data, what the judge expects of them. Kept once for each module, oldest out first."""
+
+import json
+import threading
+from collections import OrderedDict
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+
+from kernelzero.keck import judge, wire
+from kernelzero.keck.limits import Limits
+from kernelzero.keck.pool import JobFailure, Pool
+from kernelzero.keck.reasons import Reason
+
+
+@dataclass(frozen=True)
+class ReferenceCase:
+    """header: the frame's; inputs: the part of its bytes that holds inputs and weights, which is all that a replay gets."""
+
+    header: dict
+    blob: memoryview
+    inputs: memoryview
+    signature: str
+    expected: list
+
+
+@dataclass(frozen=True)
+class Reference:
+    cases: list[ReferenceCase] = field(default_factory=list)
+    failed: str = ""
+    detail: str = ""
+    passed_by: str = ""
+    size: int = 0
+
+    @property
+    def parameters(self) -> list:
+        return self.cases[0].header["parameters"]
+
+
+def read_case(header: dict, blob: memoryview) -> ReferenceCase:
+    specs = wire.leaves(header["inputs"]) + wire.leaves(header["init"]) + [spec for _, _, spec in header["parameters"]]
+    for spec in specs + wire.leaves(header["outputs"]):
+        wire.check_tensor(spec, len(blob))
+    end = max((spec["at"] + spec["size"] for spec in specs), default=0)
+    bare = [wire.map_nest(header[key], lambda s: [s["dtype"], s["shape"], s["stride"]]) for key in ("inputs", "init")]
+    return ReferenceCase(header, blob, blob[:end], json.dumps(bare), judge.expectations(header, blob))
+
+
+def run_reference(pool: Pool, source: str, cases: list, limits: Limits) -> Reference:
+    """Faults are raised; what the module does wrong is in the value."""
+    found: list[ReferenceCase] = []
+    request = {"kind": "reference", "source": source, "cases": cases}
+    try:
+        for header, blob in pool.run(request, b"", limits.reference_s, limits.output_bytes):
+            if "failed" in header:
+                return Reference(found, str(header["failed"]), str(header.get("detail", ""))[:500])
+            found.append(read_case(header, blob))
+            if len(found) == len(cases):
+                break
+    except JobFailure as failure:
+        return Reference(found, str(failure.reason), failure.detail)
+    except (wire.WireError, KeyError, TypeError, ValueError) as error:
+        return Reference(found, str(Reason.BAD_TAPE), f"the module's process sent no case: {error}"[:300])
+    if len(found) < len(cases):
+        return Reference(found, str(Reason.EXITED), "the module's process left without a result")
+    return Reference(found, passed_by=judge.passed_by([c.expected for c in found]), size=sum(len(c.blob) * 3 for c in found))
+
+
+class ReferenceCache:
+    """Least recently used, bounded by bytes; two askers of one module wait for one run."""
+
+    def __init__(self, pool: Pool, limits: Limits):
+        self.pool, self.limits = pool, limits
+        self.entries: OrderedDict[str, Future] = OrderedDict()
+        self.lock = threading.Lock()
+        self.bytes = 0
+
+    def get(self, key: str, source: str, cases: list) -> Reference:
+        with self.lock:
+            future = self.entries.get(key)
+            mine = future is None
+            if mine:
+                future = self.entries[key] = Future()
+            else:
+                self.entries.move_to_end(key)
+        if mine:
+            try:
+                future.set_result(run_reference(self.pool, source, cases, self.limits))
+            except BaseException as error:
+                with self.lock:
+                    self.entries.pop(key, None)
+                future.set_exception(error)
+                raise
+            self._trim(future.result().size)
+        return future.result()
+
+    def _trim(self, added: int) -> None:
+        with self.lock:
+            self.bytes += added
+            while self.bytes > self.limits.reference_cache_bytes and len(self.entries) > 1:
+                key, oldest = next(iter(self.entries.items()))
+                if not oldest.done():
+                    break
+                self.bytes -= oldest.result().size
+                del self.entries[key]
