@@ -8,10 +8,13 @@ arguments raises OutOfBounds instead of ending in a segmentation fault, and ever
 
 import ast
 import contextlib
+import dataclasses
+import math
 import types
 
 import numpy as np
 import triton.language as tl
+from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter as ti
 from triton.runtime.jit import JITFunction
 
@@ -102,6 +105,14 @@ def _cast(self, src, dst_type):
     return _original_cast(self, src, dst_type)
 
 
+def _known(dtype) -> bool:
+    try:
+        ti._get_np_dtype(dtype)
+    except KeyError:
+        return False
+    return True
+
+
 def _not_here(what: str):
     def refuse(self, *args, **kwargs):
         raise DeviceLimit(f"Triton's interpreter has no {what}")
@@ -111,11 +122,77 @@ def _not_here(what: str):
 
 _original_rmw = ti.InterpreterBuilder.create_atomic_rmw
 _original_cas = ti.InterpreterBuilder.create_atomic_cas
+_original_broadcast = TritonSemantic.broadcast_impl_value
 _original_cast = ti.InterpreterBuilder.cast_impl
+
+
+_NP_DTYPES = {d.name: ti._get_np_dtype(d) for d in kernels.DTYPES if d.name != "void" and _known(d)}
+_SHAPES: dict[tuple, tuple] = {}
+_BLOCKS: dict[tuple, tl.block_type] = {}
+
+
+def _np_dtype(dtype):
+    """`interpreter._get_np_dtype`, which builds its table at every call."""
+    element = dtype.element_ty if isinstance(dtype, tl.block_type) else dtype
+    return _UINT64 if isinstance(element, tl.pointer_type) else _NP_DTYPES[element.name]
+
+
+_UINT64 = np.dtype(np.uint64)
+
+
+def _tensor_init(self, handle, type):
+    """`tensor.__init__` with the constexprs of a shape made once."""
+    shape = tuple(type.shape.values) if type.is_block() else ()
+    known = _SHAPES.get(shape)
+    if known is None:
+        known = _SHAPES[shape] = tuple(tl.constexpr(s) for s in shape), tl.constexpr(math.prod(shape))
+    self.handle, self.type, self.dtype = handle, type, type.scalar
+    self.shape, self.numel = known
+
+
+def _with_element(self, element):
+    if isinstance(element, tl.pointer_type):
+        return tl.block_type(element, self.shape)
+    key = (element.name, *self.shape.values)
+    if key not in _BLOCKS:
+        _BLOCKS[key] = tl.block_type(element, self.shape)
+    return _BLOCKS[key]
+
+
+def _broadcast(self, lhs, rhs):
+    """The frequent cases of `broadcast_impl_value`: equal shapes, or a scalar beside a block."""
+    left, right = lhs.type, rhs.type
+    if left.is_block():
+        if right.is_block():
+            if left.shape.values == right.shape.values:
+                return lhs, rhs
+            return _original_broadcast(self, lhs, rhs)
+        return lhs, _splat(rhs, left)
+    return (_splat(lhs, right), rhs) if right.is_block() else (lhs, rhs)
+
+
+def _splat(scalar, block):
+    data = scalar.handle.data
+    handle = ti.TensorHandle(np.full(block.shape.values, data.reshape(-1)[0], dtype=data.dtype), scalar.dtype)
+    return tl.tensor(handle, block.with_element_ty(scalar.dtype))
+
+
+def _patch_attr(obj, name, member, builder, scope) -> None:
+    """As the interpreter's, with the builtin called directly and not through two wrappers."""
+    inner = getattr(member, "__wrapped__", member)
+
+    def call(*args, **kwargs):
+        kwargs["_semantic"] = ti.interpreter_semantic
+        return inner(*args, **kwargs)
+
+    scope.set_attr(obj, name, call)
 
 
 def prepare() -> None:
     """In the zygote: the builder's methods are ours, the language's patches are collected, standard functions rewritten."""
+    ti._get_np_dtype, ti._patch_attr = _np_dtype, _patch_attr
+    # wraps around as a device does; the check would cost a third of the time
+    ti.interpreter_builder.options = dataclasses.replace(ti.interpreter_builder.options, sanitize_overflow=False)
     builder = ti.InterpreterBuilder
     builder.create_masked_load, builder.create_masked_store = _masked_load, _masked_store
     builder.create_atomic_rmw, builder.create_atomic_cas = _atomic_rmw, _atomic_cas
@@ -126,7 +203,8 @@ def prepare() -> None:
     latest = {(id(obj), name): (obj, name) for obj, name, _ in scope._changes}
     _changes.extend((obj, name, getattr(obj, name)) for obj, name in latest.values())
     scope.restore()
-    _changes.append((JITFunction, "__call__", _call_standard))
+    _changes.extend([(JITFunction, "__call__", _call_standard), (tl.tensor, "__init__", _tensor_init),
+                     (tl.block_type, "with_element_ty", _with_element), (TritonSemantic, "broadcast_impl_value", _broadcast)])
     import triton.language.random as random
     import triton.language.standard as standard
     for module in (standard, random):

@@ -92,7 +92,7 @@ def decode_value(node, kernels: list):
     if kind == "constexpr":
         return tl.constexpr(decode_value(body, kernels))
     if kind == "dtype":
-        return next(d for d in _DTYPES if d.name == body)
+        return next(d for d in DTYPES if d.name == body)
     if kind == "tuple":
         return tuple(decode_value(item, kernels) for item in body)
     if kind == "scalar" and (body is None or isinstance(body, (bool, int, float, str))):
@@ -100,7 +100,7 @@ def decode_value(node, kernels: list):
     raise NotTriton(f"a global of kind {kind}")
 
 
-_DTYPES = [d for d in vars(tl).values() if isinstance(d, tl.dtype)]
+DTYPES = [d for d in vars(tl).values() if isinstance(d, tl.dtype)]
 
 
 def is_language(value) -> bool:
