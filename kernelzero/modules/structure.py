@@ -20,34 +20,54 @@ from kernelzero.source import normalise
 Tokens = tuple[str, ...]
 _COMMUTE = {"torch.add", "torch.mul", "torch.maximum", "torch.minimum", "torch.eq", "torch.ne"}
 _ARITHMETIC = {canonical(symbol) for symbol in OPERATORS.values()}
-_LONGEST = (
-    300  # tokens of a value that is still substituted; beyond, it gets a name, or x = x + x would double for ever
-)
+_FRAMES = {"(function", "(item", "(apply", "(sequence", "(setitem"}
+_LONGEST = 300  # tokens of a value that is still substituted; a longer one gets a name, or x = x + x would explode
 _SKIPPED_ATTRIBUTES = {"values", "indices"}
 _NUMERIC_ATTRIBUTES = {"shape", "ndim", "dtype", "device"}
 
 
 def structure(source: str, abstract: bool = True) -> Tokens:
-    """The tokens of class Model's computation; () without such a class. Raises SyntaxError."""
+    """The tokens of class Model's computation; () without such a class. Raises SyntaxError.
+
+    abstract: without names, numbers and sizes; else the exact grade, which begins with `inputs_structure`.
+    """
     tree = ast.parse(normalise(source))
     names = Names.of(tree)
     model = names.classes.get("Model")
     if model is None:
         return ()
+    reader = _reader(tree, names, abstract)
+    methods = {n.name: n for n in model.body if isinstance(n, ast.FunctionDef)}
+    reader.build([methods[name] for name in sorted(reached("__init__", methods))])
+    for name in ["forward", *sorted(reached("forward", methods) - {"forward"})]:
+        if name in methods:
+            reader.function(methods[name], method=True)
+    return (() if abstract else inputs_structure(source)) + tuple(reader.out)
+
+
+def inputs_structure(source: str) -> Tokens:
+    """The tokens, numbers included, of what get_inputs and get_init_inputs make. Raises SyntaxError."""
+    tree = ast.parse(normalise(source))
+    names = Names.of(tree)
+    reader = _reader(tree, names, abstract=False)
+    for name in ("get_inputs", "get_init_inputs"):
+        if name in names.functions:
+            reader.function(names.functions[name], method=False)
+    return tuple(reader.out)
+
+
+def operators(tokens: Tokens) -> int:
+    """How many operators a structure holds."""
+    return sum(token.startswith("(") and token[1:2].isalpha() and token not in _FRAMES for token in tokens)
+
+
+def _reader(tree: ast.Module, names: Names, abstract: bool) -> "_Reader":
+    """A reader that knows the constants of the top level."""
     reader = _Reader(names, abstract)
     for node in tree.body:
         if isinstance(node, ast.Assign) and not any(isinstance(n, ast.Call) for n in ast.walk(node.value)):
             reader.bind(node.targets, reader.read(node.value))
-    methods = {n.name: n for n in model.body if isinstance(n, ast.FunctionDef)}
-    reader.build([methods[name] for name in sorted(reached("__init__", methods))])
-    if not abstract:
-        for name in ("get_inputs", "get_init_inputs"):
-            if name in names.functions:
-                reader.function(names.functions[name], method=False)
-    for name in ["forward", *sorted(reached("forward", methods) - {"forward"})]:
-        if name in methods:
-            reader.function(methods[name], method=True)
-    return tuple(reader.out)
+    return reader
 
 
 class _Reader:

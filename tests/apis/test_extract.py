@@ -13,7 +13,8 @@ def module(forward, init="", head=HEAD, tail="", arguments="x"):
 
     return (
         f"{head}\n\nclass Model(nn.Module):\n    def __init__(self, n=8):\n        super().__init__()\n{indent(init)}"
-        f"\n    def forward(self, {arguments}):\n{indent(forward)}\n\ndef get_inputs():\n    return [torch.exp(torch.randn(4, 8))]\n"
+        f"\n    def forward(self, {arguments}):\n{indent(forward)}\n\n"
+        f"def get_inputs():\n    return [torch.exp(torch.randn(4, 8))]\n"
         f"\n\ndef get_init_inputs():\n    return []\n{tail}"
     )
 
@@ -154,9 +155,8 @@ def test_a_helper_hides_what_was_imported():
 
 def test_helper_classes_are_followed_only_when_used():
     helpers = (
-        HEAD
-        + "\n\nclass Block(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.l = nn.Linear(8, 8)\n"
-        "    def forward(self, x):\n        return torch.relu(self.l(x))\n\n\nclass Other(nn.Module):\n"
+        HEAD + "\n\nclass Block(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.l = nn.Linear(8, 8)\n    def forward(self, x):\n        return torch.relu(self.l(x))\n\n\nclass Other(nn.Module):\n"
         "    def forward(self, x):\n        return torch.sin(x)\n"
     )
     used = module(

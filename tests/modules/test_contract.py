@@ -119,15 +119,8 @@ def test_honest_modules_pass(name):
         GOOD.replace("torch.relu(x)", "torch.relu(x)  # try: eval('open')"),
         '"""Reads open(), os and __class__ in words only."""\n' + GOOD,
         module("'''global state'''\nreturn torch.relu(x).to(torch.float32)"),
-        module(
-            "return torch.linalg.norm(x, dim=-1) * torch.finfo(torch.float32).eps * torch.inf if False else x * torch.pi"
-        ),
-        module(
-            init="nn.init.xavier_uniform_(self.w)"
-            if False
-            else "self.w = nn.Parameter(torch.randn(8))\nnn.init.normal_(self.w)",
-            forward="return x * self.w",
-        ),
+        module("return torch.linalg.norm(x, dim=-1) + torch.finfo(torch.float32).eps * torch.pi"),
+        module("return x * self.w", "self.w = nn.Parameter(torch.randn(8))\nnn.init.normal_(self.w)"),
         module("return self.act(x)", init_arguments=", n: int = 3", init="self.act = nn.GELU()"),
         module("return x * scale", arguments="x, scale=2.0"),
         "from __future__ import annotations\nfrom typing import Optional\nimport math\n" + GOOD,
@@ -165,6 +158,7 @@ def test_no_input_raises():
         "\ud800",
         "class Model(nn.Module):\n  def forward(): pass\n",
         "def f(a, a): pass",
-        "class Model(nn.Module):\n    def forward(self): return 1\ndef get_inputs(): return\ndef get_init_inputs(): return 1",
+        "class Model(nn.Module):\n    def forward(self): return 1\ndef get_inputs(): return\n"
+        "def get_init_inputs(): return 1",
     ):
         assert isinstance(check_source(text), Finding), text

@@ -38,7 +38,7 @@ def test_other_compositions_are_far(name):
 
 
 def test_distance_by_hand():
-    """^ softmax relu in0 $ has 3 triples, ^ exp softmax relu in0 $ has 4, of which (softmax relu in0), (relu in0 $) are shared: 1 - 2/5."""
+    """^ softmax relu in0 $ has 3 triples, ^ exp softmax relu in0 $ has 4; they share the last two: 1 - 2/5."""
     assert distance(structure(TASK), structure(OTHER["one more"])) == pytest.approx(0.6)
 
 
@@ -81,6 +81,33 @@ def test_nearest_and_too_near():
     assert found.nearest(OTHER["one more"]).name == "b_task"
     assert Decontamination({"b_task": TASK}, threshold=0.7).too_near(OTHER["one more"]).name == "b_task"
     assert Decontamination({}).nearest(TASK) is None
+
+
+def test_a_single_operator_is_compared_with_its_sizes():
+    task = module("return torch.relu(x)", inputs="torch.randn(4, 40)")
+    same = module("return F.relu(data)", arguments="data", inputs="torch.randn(4, 40)")
+    resized = module("return torch.relu(x)", inputs="torch.randn(16, 64)")
+    found = Decontamination({"relu": task})
+    assert found.nearest(same).distance == 0.0
+    assert found.too_near(resized) is None
+    assert Decontamination({"relu": task}, sized_below=0).too_near(resized).name == "relu"
+    linear = module("return self.l(x)", "self.l = nn.Linear(n, 6)", init_arguments=", n", init_inputs="8")
+    assert Decontamination({"linear": linear}).too_near(linear.replace("[8]", "[16]").replace("4, 8", "4, 16")) is None
+    assert Decontamination({"linear": linear}).too_near(linear).distance == 0.0
+
+
+def test_the_own_suite_is_near_itself_and_its_corpus_is_not():
+    """All of mini is found; of the corpus only single operators that mini spells with several (silu, rms_norm)."""
+    from kernelzero import corpus
+    from kernelzero.bench import load_suite
+
+    tasks = load_suite("mini")
+    found = Decontamination({task.name: task.source for task in tasks})
+    assert {found.nearest(task.source).distance for task in tasks} == {0.0}
+    triples = corpus.generate(200, 0, mistakes=0.0)
+    near = [t.ops for t in triples if found.too_near(t.module)]
+    assert set(near) <= {("silu",), ("rms_norm",)}
+    assert len(near) <= 6
 
 
 def test_all_honest_modules_have_structures_of_their_own():

@@ -82,7 +82,7 @@ def test_every_reason_has_a_module():
         (Reason.FORBIDDEN_IMPORT, "import string\n" + module()),
         (Reason.GLOBAL_STATE, module(top="CACHE = [1]\n\n\n")),
         (Reason.STATE_IN_FORWARD, module("self.last = 1\nreturn torch.relu(x)")),
-        (Reason.RANDOM_IN_FORWARD, module("return x + torch.rand(4, 8)")),
+        (Reason.RANDOM_IN_FORWARD, module("return x + torch.randint(0, 3, (4, 8))")),
         (Reason.UNUSED_INPUT, module("return torch.relu(x)", arguments="x, y=1", inputs="torch.randn(4, 8)")),
     ],
 )
@@ -126,7 +126,7 @@ class TestBatch:
         assert again.duplicate_of == digest(self.RELU)
 
     def test_modules_near_an_evaluation_task_are_dropped(self, verifier):
-        task = module("return F.relu(x)", inputs="torch.randn(99, 3)")
+        task = module("return F.relu(data)", arguments="data")
         near, far = Validator(verifier, {"relu": task}).validate(
             [(self.RELU, ["torch.relu"]), (self.SIN, ["torch.sin"])]
         )
@@ -154,7 +154,7 @@ class TestBatch:
 
 
 class _Faulty:
-    """The real sandbox, but the first `faults` answers are faults of the machine, which cannot be provoked otherwise."""
+    """The real sandbox, but the first `faults` answers are faults of the machine: no test can provoke one."""
 
     def __init__(self, verifier, faults):
         self.verifier, self.faults, self.calls = verifier, faults, 0
