@@ -50,7 +50,7 @@ def run_reference(pool: Pool, source: str, cases: list, limits: Limits) -> Refer
     found: list[ReferenceCase] = []
     request = {"kind": "reference", "source": source, "cases": cases}
     try:
-        for header, blob in pool.run(request, b"", limits.reference_s, limits.output_bytes):
+        for header, blob in pool.run(request, b"", limits.seconds_of("reference"), limits.output_bytes):
             if "failed" in header:
                 return Reference(found, str(header["failed"]), str(header.get("detail", ""))[:500])
             found.append(read_case(header, blob))

@@ -59,7 +59,7 @@ class Verifier:
 
     def __init__(self, workers: int = 2, limits: Limits | None = None):
         self.workers, self.limits = workers, limits or Limits()
-        self.pool = Pool(self.limits.memory_bytes, self.limits.output_bytes)
+        self.pool = Pool(self.limits.memory_mb << 20, self.limits.output_bytes)
         self.references = ReferenceCache(self.pool, self.limits)
         self.threads = ThreadPoolExecutor(workers, thread_name_prefix="keck")
         self.verdicts: OrderedDict[str, Future] = OrderedDict()
@@ -222,7 +222,7 @@ class Judging:
         request = {"kind": "record", "source": self.candidate, "init": header["init"], "inputs": header["inputs"], "shared": shared,
                    "policy": self.task.policy}
         try:
-            for answer, blob in self.pool.run(request, b"", self.limits.record_s, self.limits.tape_bytes):
+            for answer, blob in self.pool.run(request, b"", self.limits.seconds_of("record"), self.limits.tape_bytes):
                 self.timed("record", now)
                 self.check_parameters(reference, answer.get("parameters"), "tape" in answer)
                 if "failed" in answer:
@@ -265,7 +265,7 @@ class Judging:
         request = {"kind": "replay", "tape": tape, "tape_bytes": len(constants), "policy": self.task.policy, "cases": specs}
         done = 0
         try:
-            for answer, data in self.pool.run(request, blob, self.limits.replay_s, self.limits.output_bytes):
+            for answer, data in self.pool.run(request, blob, self.limits.seconds_of("replay"), self.limits.output_bytes):
                 now = self.timed("replay", now)
                 yield self.compare(reference.cases[indices[done]], answer, data, passed + done), answer
                 now = self.timed("judge", now)
