@@ -12,7 +12,7 @@ import types
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
-from kernelzero.keck import driver, tape, wire
+from kernelzero.keck import driver, fake_cuda, tape, wire
 from kernelzero.keck.operators import STRICT
 from kernelzero.keck.reasons import Reason
 from kernelzero.keck.reference import explain
@@ -43,6 +43,8 @@ def load(source: str):
         raise Failure("screened", Reason.IMPORT_ERROR, explain(error, NAME)) from None
     except NameError as error:
         raise Failure("screened", Reason.UNDEFINED_NAME, f"{error} in the answer") from None
+    except MemoryError:
+        raise
     except Exception as error:
         raise Failure("screened", Reason.LOAD_ERROR, explain(error, NAME)) from None
     model = module.__dict__.get("ModelNew")
@@ -65,7 +67,7 @@ def build(model_class, init: list):
         return model_class(*init).eval()
     except NameError as error:
         raise Failure("built", Reason.UNDEFINED_NAME, explain(error, NAME)) from None
-    except (tape.NeedsValues, tape.Unsupported):
+    except (tape.NeedsValues, tape.Unsupported, MemoryError):
         raise
     except Exception as error:
         raise Failure("built", Reason.CONSTRUCTOR_ERROR, explain(error, NAME)) from None
@@ -173,6 +175,12 @@ def record(request: dict, state: dict) -> tuple[dict, bytes]:
     recorder = tape.Recorder()
     launches = driver.LaunchRecorder(recorder)
     launches.install()
+
+    def asked(name: str):
+        recorder.needs_values = recorder.needs_values or name
+        raise tape.NeedsValues(recorder.needs_values)
+
+    fake_cuda.install(asked)
     sources: list[dict] = []
     with torch.no_grad(), FakeTensorMode():
         with recorder:

@@ -7,7 +7,9 @@ import socket
 import sys
 import threading
 
-from kernelzero.keck import driver, interpret, record, reference, replay, wire
+import torch
+
+from kernelzero.keck import driver, fake_cuda, interpret, record, reference, replay, wire
 
 MODULE = """
 import torch
@@ -96,6 +98,7 @@ def exercise() -> None:
     driver.install()
     interpret.prepare()
     kept = JITFunction.run, Autotuner._bench
+    methods, cuda = fake_cuda.originals(), dict(vars(torch.cuda))
     for _ in range(2):
         frames = _collect(reference.run, {"source": MODULE, "cases": [[0, 1.0]]})
         answer, data = frames[0]
@@ -104,6 +107,8 @@ def exercise() -> None:
         (recorded, constants), = _collect(record.run, request)
         assert "tape" in recorded, recorded
         JITFunction.run, Autotuner._bench = kept
+        fake_cuda.restore(methods)
+        vars(torch.cuda).update(cuda)
         spec = {"inputs": answer["inputs"], "parameters": answer["parameters"], "at": 0, "size": len(data)}
         frames = _collect(replay.run, {"tape": recorded["tape"], "tape_bytes": len(constants), "policy": "strict", "cases": [spec]},
                           bytes(constants) + bytes(data))
