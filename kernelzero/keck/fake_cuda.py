@@ -16,18 +16,21 @@ PROPERTIES = types.SimpleNamespace(
     name="NVIDIA H200", major=9, minor=0, multi_processor_count=132, total_memory=150 << 30, warp_size=32,
     max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536, shared_memory_per_block=49152,
     shared_memory_per_block_optin=232448, shared_memory_per_multiprocessor=233472, L2_cache_size=62914560)
-METHODS = ("__getitem__", "__setitem__", "contiguous", "to", "cuda", "new_tensor", "tolist", "numpy", "__array__", "__dlpack__")
+METHODS = ("_make_subclass", "_make_wrapper_subclass", "as_subclass", "__getitem__", "__setitem__", "contiguous", "to", "cuda", "new_tensor", "tolist", "numpy", "__array__", "__dlpack__")
 VALUES = ("tolist", "numpy", "__array__", "__dlpack__")
 aten = torch.ops.aten
 
 
 def originals() -> dict:
-    return {name: getattr(torch.Tensor, name) for name in METHODS}
+    return {name: vars(torch.Tensor).get(name) for name in METHODS}
 
 
 def restore(saved: dict) -> None:
     for name, method in saved.items():
-        setattr(torch.Tensor, name, method)
+        if method is None:
+            delattr(torch.Tensor, name)
+        else:
+            setattr(torch.Tensor, name, method)
 
 
 def index(self, key):
@@ -86,10 +89,13 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
     return torch.tensor(data, dtype=dtype or self.dtype, device=device or self.device)
 
 
-def install(asked) -> None:
-    """`asked(name)` raises: host code wants values that are not there."""
+def install(asked, subclass) -> None:
+    """`asked(name)` and `subclass(name)` raise: host code wants values that are not there, or makes a tensor of its own kind."""
+    for name in ("_make_subclass", "_make_wrapper_subclass"):
+        setattr(torch.Tensor, name, staticmethod(_plain_only(getattr(torch.Tensor, name), subclass)))
     ours = {"__getitem__": index, "__setitem__": assign, "contiguous": contiguous, "to": to, "new_tensor": new_tensor,
             "cuda": lambda self, *args, **kwargs: to(self, "cuda")}
+    ours["as_subclass"] = lambda self, kind: subclass(kind.__name__)
     ours |= {name: (lambda self, *args, _name=name, **kwargs: asked(f"Tensor.{_name}")) for name in VALUES}
     for name, method in ours.items():
         setattr(torch.Tensor, name, _for_fakes(getattr(torch.Tensor, name), method))
@@ -101,6 +107,15 @@ def install(asked) -> None:
                "device": device, "device_of": device, "current_stream": lambda device=None: stream, "empty_cache": lambda: None}
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
+
+
+def _plain_only(original, subclass):
+    def make(kind, *args, **kwargs):
+        if kind in (torch.Tensor, torch.nn.Parameter, FakeTensor) or (kind.__module__ or "").startswith("torch."):
+            return original(kind, *args, **kwargs)
+        return subclass(kind.__name__)
+
+    return make
 
 
 def _for_fakes(original, ours):

@@ -205,6 +205,7 @@ def prepare() -> None:
     scope.restore()
     _changes.extend([(JITFunction, "__call__", _call_standard), (tl.tensor, "__init__", _tensor_init),
                      (tl.block_type, "with_element_ty", _with_element), (TritonSemantic, "broadcast_impl_value", _broadcast)])
+    _changes.extend(libdevice.replacements())
     import triton.language.random as random
     import triton.language.standard as standard
     for module in (standard, random):
@@ -255,6 +256,8 @@ def function_of(source: str, name: str, namespace: dict):
 def _for_interpreter(value):
     if isinstance(value, types.ModuleType) and libdevice.is_libdevice(value):
         return libdevice.Functions()
+    if isinstance(value, types.FunctionType) and value.__module__.startswith("triton.language.extra"):
+        return getattr(libdevice.Functions(), value.__name__)
     if not isinstance(value, (JITFunction, type)) and tl.core.is_builtin(value):
         return lambda *args, **kwargs: value(*args, **kwargs, _semantic=ti.interpreter_semantic)
     return value

@@ -95,7 +95,7 @@ def compare_value(want: Expected, got: np.ndarray, where: str) -> Finding:
     finite = np.isfinite(got) & np.isfinite(want.oracle)
     if not finite.any():
         return Finding(error=0.0)
-    error = np.abs(got.astype(np.float64) - want.oracle)[finite]
+    error = np.abs(got[finite].astype(np.float64) - want.oracle[finite])
     bound = want.bound[finite]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(error == 0.0, 0.0, error / bound)

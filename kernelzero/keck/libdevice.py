@@ -47,10 +47,22 @@ def call(name: str, *args):
     return tl.tensor(ti.TensorHandle(result, tensors[0].dtype.scalar), like.type)
 
 
+def replacements() -> list[tuple[object, str, object]]:
+    """(module, name, function) for every libdevice function that has a stand-in here."""
+    import triton.language.extra.cuda.libdevice as cuda
+    import triton.language.extra.libdevice as general
+
+    return [(module, name, _named(name)) for module in (general, cuda) for name in (*UNARY, *BINARY) if hasattr(module, name)]
+
+
+def _named(name: str):
+    return lambda *args, **kwargs: call(name, *args)
+
+
 class Functions:
     """Stands in for the libdevice module while a kernel is interpreted."""
 
     def __getattr__(self, name: str):
         if name.startswith("_"):
             raise AttributeError(name)
-        return lambda *args, **kwargs: call(name, *args)
+        return _named(name)

@@ -131,6 +131,8 @@ def call(model, inputs: list, recorder, launches):
 def _forward_failure(error: Exception, recorder, launches) -> Failure:
     if recorder.needs_values or isinstance(error, tape.NeedsValues):
         return Failure("built", Reason.NEEDS_VALUES, f"forward asks for the value of a tensor ({recorder.needs_values})")
+    if recorder.subclass:
+        return Failure("built", Reason.OUTPUT_TYPE, f"forward makes a tensor subclass ({recorder.subclass}); outputs are plain tensors")
     problem = launches.problem or error
     reason = {driver.LaunchError: Reason.LAUNCH_ERROR, driver.CpuTensor: Reason.CPU_TENSOR,
               tape.Unsupported: Reason.UNSUPPORTED}.get(type(problem))
@@ -180,7 +182,11 @@ def record(request: dict, state: dict) -> tuple[dict, bytes]:
         recorder.needs_values = recorder.needs_values or name
         raise tape.NeedsValues(recorder.needs_values)
 
-    fake_cuda.install(asked)
+    def subclass(name: str):
+        recorder.subclass = recorder.subclass or name
+        raise tape.Subclass(name)
+
+    fake_cuda.install(asked, subclass)
     sources: list[dict] = []
     with torch.no_grad(), FakeTensorMode():
         with recorder:

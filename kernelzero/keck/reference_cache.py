@@ -40,6 +40,8 @@ def read_case(header: dict, blob: memoryview) -> ReferenceCase:
     specs = wire.leaves(header["inputs"]) + wire.leaves(header["init"]) + [spec for _, _, spec in header["parameters"]]
     for spec in specs + wire.leaves(header["outputs"]):
         wire.check_tensor(spec, len(blob))
+    if not all(type(header[key]) is int and header[key] >= 0 for key in ("launches", "bytes")):
+        raise wire.WireError("counts are no whole numbers")
     end = max((spec["at"] + spec["size"] for spec in specs), default=0)
     bare = [wire.map_nest(header[key], lambda s: [s["dtype"], s["shape"], s["stride"]]) for key in ("inputs", "init")]
     return ReferenceCase(header, blob, blob[:end], json.dumps(bare), judge.expectations(header, blob))

@@ -22,6 +22,10 @@ class Unsupported(Exception):
     """Something that the tape cannot hold; the message says what."""
 
 
+class Subclass(Exception):
+    """The program made a tensor subclass."""
+
+
 class Recorder(TorchDispatchMode):
     """nodes: the tape, in order. section: 'init' while the model is built, then 'forward'."""
 
@@ -32,6 +36,7 @@ class Recorder(TorchDispatchMode):
         self.ids: dict[int, int] = {}
         self.alive: list = []  # keeps every tensor, so that no id() is used twice
         self.needs_values = ""
+        self.subclass = ""
         self.packer = wire.Packer()
         self.count = 0
 

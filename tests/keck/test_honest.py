@@ -137,9 +137,10 @@ def test_views_keep_their_strides_and_plain_values_pass_through(judge, write):
     assert judge(reference, write.candidate(kernel, ignores, args="x, mask, n, flag, factor")).reason == "wrong_values"
 
 
-def test_device_math_functions(judge, write):
-    top = "from triton.language.extra import libdevice\n"
-    accepted(judge(write.module("return torch.tanh(x)"), write.pointwise("y = libdevice.tanh(x)", top=top)))
+@pytest.mark.parametrize("top, name", [("from triton.language.extra import libdevice\n", "libdevice.tanh"), ("", "tl.extra.cuda.libdevice.tanh"),
+                                       ("from triton.language.extra.libdevice import tanh\n", "tanh"), ("", "2 * tl.sigmoid(2 * x) - 1 + 0 *")])
+def test_device_math_functions(judge, write, top, name):
+    accepted(judge(write.module("return torch.tanh(x)"), write.pointwise(f"y = {name}(x)", top=top)))
 
 
 def test_tiled_matmul_with_weights(judge, write):

@@ -63,7 +63,11 @@ def cases(write):
         "a lazy subclass": (square, p(top="""
             class Later(torch.Tensor):
                 pass
-            """, forward=launch.replace("return y", "return y.as_subclass(Later)")), "built", None),
+            """, forward=launch.replace("return y", "return y.as_subclass(Later)")), "built", "output_type"),
+        "a lazy promise": (square, p(top="""
+            class Later(torch.Tensor):
+                pass
+            """, forward=launch.replace("return y", "return torch.Tensor._make_subclass(Later, y)")), "built", "output_type"),
     }
 
 
