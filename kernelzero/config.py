@@ -97,6 +97,7 @@ class Evaluate(Settings):
     samples: int = Field(16, ge=1, description="n: samples a task")
     kernelbench: str = Field("", description="folder of a KernelBench checkout")
     kernelbench_memory_gb: float = Field(0.5, gt=0, description="tasks whose tensors need more are left out on this device")
+    kernelbench_seconds: float = Field(20.0, gt=0, description="on a CPU, tasks of which one interpreted replay takes longer are left out")
     limit: int = Field(0, ge=0, description="first so many tasks of each suite; 0 for all")
 
 
@@ -106,7 +107,7 @@ class Verifier(Settings):
     seeds: tuple[int, ...] = Field((0, 1, 2), min_length=1)
     scales: tuple[float, ...] = Field((1.0, 3.0), min_length=1)
     seconds: float = Field(20.0, gt=0, description="wall-clock limit of a candidate")
-    memory_mb: int = Field(4096, ge=256, description="memory limit of a candidate's processes")
+    memory_mb: int = Field(2048, ge=256, description="memory limit of a candidate's processes")
 
 
 class Config(Settings):

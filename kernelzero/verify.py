@@ -3,7 +3,7 @@
 from kernelzero import keck
 from kernelzero.errors import UserError
 from kernelzero.kernels import extract_answer, screen
-from kernelzero.modules import contract
+from kernelzero.modules import Finding, contract
 
 
 def verify_sources(reference: str, candidate: str, policy: str = "strict", seeds: int = 3, backend: str = "triton") -> keck.Verdict:
@@ -12,13 +12,14 @@ def verify_sources(reference: str, candidate: str, policy: str = "strict", seeds
         raise UserError(f"unknown policy '{policy}': strict (compute by own kernels only) or kernelbench (torch operators allowed)")
     if seeds < 1:
         raise UserError("--seeds must be at least 1")
-    finding = contract.check_task(reference)
-    if finding:
-        raise UserError(f"the reference is not a task: {finding}")
+    tree = contract.parse(reference)
+    findings = [tree] if isinstance(tree, Finding) else contract.check_contract(tree, exact=False)
+    if findings:
+        raise UserError(f"the reference is not a task: {findings[0].detail}")
     answer = extract_answer(candidate, backend, "stop")
     if answer.source is None:
         return keck.Verdict(keck.Judgement(keck.Stage.NONE, answer.reason, answer.detail))
-    refused = screen(answer.source, backend, policy)
+    refused = screen(answer.source, backend, policy, reference)
     if refused:
         return keck.Verdict(keck.Judgement(keck.Stage.EXTRACTED, *refused))
     with keck.Verifier(workers=1) as verifier:

@@ -1,6 +1,5 @@
 """A run's handle: who it is, where it lives, and the services that its stages share."""
 
-import json
 import os
 import platform
 import secrets
@@ -39,9 +38,9 @@ class RunHandle:
         return self.home / "runs" / self.run_id
 
     @property
-    def keck(self) -> Path:
-        """File with the address and the key of the run's verifier, while it is served."""
-        return self.folder / "keck.json"
+    def keck(self) -> str:
+        """Address of the run's verifier while this process serves it, else ''."""
+        return _served.get(self.folder, "")
 
     @property
     def store(self) -> Store:
@@ -60,10 +59,10 @@ def open_run(run_id: str, config: Config | None, home: Path) -> RunHandle:
         home.mkdir(parents=True, exist_ok=True)
         store = Store(home / "kernelzero.duckdb")
         if config is None:
-            stored = store.query("select config from runs where run_id = ?", [run_id]).to_dicts()
+            stored = store.rows(Run, run_id=run_id)
             if not stored:
                 raise UserError(f"there is no run {run_id} in {store.path}; `kernelzero runs` lists them")
-            return RunHandle(run_id, build(json.loads(stored[0]["config"])), home)
+            return RunHandle(run_id, build(stored[0].config), home)
         handle = RunHandle(run_id, config, home)
         handle.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -109,21 +108,18 @@ def recorded(handle: RunHandle):
 @contextmanager
 def serving(handle: RunHandle):
     """The verifier's pool, one process for all stages of the run; does nothing where this process serves the run already."""
-    if handle.keck in _served:
+    if handle.folder in _served:
         yield
         return
     settings = handle.config.verifier
-    authkey = secrets.token_bytes(16)
-    limits = keck.Limits(seconds=settings.seconds, memory_mb=settings.memory_mb)
-    with keck.running_service(workers=settings.workers, limits=limits, authkey=authkey) as address:
-        handle.keck.touch(mode=0o600)
-        handle.keck.write_text(json.dumps({"address": address, "authkey": authkey.hex()}))
-        _served.add(handle.keck)
+    limits = keck.Limits(reference_s=settings.seconds, record_s=settings.seconds, replay_s=settings.seconds,
+                         memory_mb=settings.memory_mb)
+    with keck.running_service(workers=settings.workers, limits=limits) as address:
+        _served[handle.folder] = address
         try:
             yield
         finally:
-            _served.discard(handle.keck)
-            handle.keck.unlink(missing_ok=True)
+            del _served[handle.folder]
 
 
-_served: set[Path] = set()
+_served: dict[Path, str] = {}

@@ -68,7 +68,7 @@ def _perform(run: RunHandle, kind: str, round: int, sections: tuple[str, ...], p
     # an evaluation's seed is the same in every round: two checkpoints see the same draws
     seed = derive_seed(config["seed"], kind) if kind == "evaluate" else derive_seed(config["seed"], kind, round)
     spec = StageSpec(kind, run.run_id, round, config, str(run.folder / f"round-{round}" / kind), str(run.database), seed, proposer,
-                     coder, str(run.keck), digest)
+                     coder, run.keck, digest)
     finished = _finished(run, spec)
     if finished:
         console.skipped(spec)
@@ -78,12 +78,10 @@ def _perform(run: RunHandle, kind: str, round: int, sections: tuple[str, ...], p
 
 def _upstream(run: RunHandle, kind: str, round: int) -> list:
     """What a stage reads from the database was made by these finished stages: their inputs' digests, in order."""
-    earlier = {"proposer": "round < ?", "generate": "round < ? or (round = ? and stage = 'proposer')",
-               "coder": "round = ? and stage = 'generate'", "evaluate": "false"}[kind]
-    rows = run.store.query(
-        f"select round, stage, detail->>'inputs_digest' as digest from stages where run_id = ? and stage != 'evaluate' and ({earlier}) "
-        "order by round, stage", [run.run_id] + [round] * earlier.count("?"))
-    return [list(row.values()) for row in rows.to_dicts()]
+    same_round = {"generate": ("proposer",), "coder": ("generate",)}.get(kind, ())
+    return [[row.round, row.stage, row.detail.get("inputs_digest")] for row in run.store.rows(StageRun, run_id=run.run_id)
+            if row.stage in ("proposer", "generate", "coder") and (row.round < round and kind in ("proposer", "generate")
+                                                                    or row.round == round and row.stage in same_round)]
 
 
 def perform(run: RunHandle, spec: StageSpec) -> StageResult:
@@ -118,12 +116,10 @@ def _stage_row(spec: StageSpec, result: StageResult) -> StageRun:
 
 def _finished(run: RunHandle, spec: StageSpec) -> StageResult | None:
     """The stage's result when it is done: same inputs, and its checkpoint still there and whole."""
-    import json
-    rows = run.store.query("select detail from stages where run_id = ? and round = ? and stage = ? and status = 'finished'",
-                           [run.run_id, spec.round, spec.kind]).to_dicts()
+    rows = run.store.rows(StageRun, run_id=run.run_id, round=spec.round, stage=spec.kind, status="finished")
     if not rows:
         return None
-    detail = json.loads(rows[0]["detail"])
+    detail = rows[0].detail
     if detail["inputs_digest"] != spec.inputs_digest:
         console.changed(spec)
         return None

@@ -39,11 +39,9 @@ class Context:
         if self._verifier is None:
             settings = self.config.verifier
             if self.spec.keck:
-                served = json.loads(Path(self.spec.keck).read_text())
-                self._verifier = keck.connect(served["address"], bytes.fromhex(served["authkey"]))
+                self._verifier = keck.connect(self.spec.keck)
             else:
-                self._verifier = keck.Verifier(
-                    workers=settings.workers, limits=keck.Limits(seconds=settings.seconds, memory_mb=settings.memory_mb))
+                self._verifier = keck.Verifier(settings.workers)
         return self._verifier
 
     @property

@@ -80,7 +80,7 @@ class Judge:
         if answer.source is None:
             refused = (keck.Stage.NONE, answer.reason, answer.detail)
         else:
-            found = screen(source, config.backend, config.verifier.policy)
+            found = screen(source, config.backend, config.verifier.policy, attempt.module_source)
             if found:
                 refused = (keck.Stage.EXTRACTED, *found)
         return digest(source), task, keck.judgement_key(task), refused

@@ -21,13 +21,14 @@ def api_sets(context: Context, wanted: int, offset: int = 0) -> list[ApiSet]:
     kept = context.store.rows(ApiSet, **place, prompt_index=list(range(offset, offset + wanted)))
     if len(kept) == wanted:
         return kept
-    failed = context.store.named("failed_api_sets", run_id=context.spec.run_id, failed_below=config.apis.failed_below)
+    failed = context.store.named("failed_api_sets", run_id=context.spec.run_id, failed_below=config.apis.failed_below,
+                                 before_round=context.spec.round)
     drawn = mix(
         numpy.random.default_rng(context.seed("api_sets", offset)), wanted,
         frontier=[(row["module_id"], tuple(row["apis"])) for row in failed.to_dicts()], distribution=distribution(context),
         frontier_share=config.apis.frontier_share, sizes=config.apis.sizes)
     rows = [ApiSet(**place, prompt_index=offset + index, apis=tuple(draw.apis), source=draw.source,
-                   from_module_id=draw.from_module_id or "", prompt=_text(proposer_prompt(draw.apis, config.base.style)))
+                   from_module_id=draw.from_module_id, prompt=_text(proposer_prompt(draw.apis, config.base.style)))
             for index, draw in enumerate(drawn)]
     context.store.write(rows)
     return rows

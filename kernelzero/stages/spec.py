@@ -23,7 +23,7 @@ class StageSpec:
     seed: int
     proposer: str = ""
     coder: str = ""
-    keck: str = ""  # file with the address of the run's verifier; '' starts a private one
+    keck: str = ""  # socket of the run's verifier; '' starts a private one
     inputs_digest: str = ""
 
     @property
