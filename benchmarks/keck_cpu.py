@@ -2,9 +2,9 @@
 
     python benchmarks/keck_cpu.py [--workers 2] [--count 40] [--kinds elementwise,softmax]
 
-Every candidate is a source of its own (a constant differs), eight to a module, each judged on three cases (seeds 0, 1, 2 with scales
-1 and 3). 'reference' is the wait for a module's reference, shared by its candidates; the rest is time in a stage with all
-workers busy. Prints what it measured on this machine at this moment, nothing else.
+Every candidate is a source of its own (a constant differs), eight to a module, each judged on three cases (seeds 0, 1,
+2 with scales 1 and 3). 'reference' is the wait for a module's reference, shared by its candidates; the rest is time in
+a stage with all workers busy. Prints what it measured on this machine at this moment, nothing else.
 """
 
 import argparse
@@ -12,7 +12,8 @@ import time
 
 from kernelzero.keck import Task, Verifier
 
-HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\nimport triton\nimport triton.language as tl\n\n\n"
+TORCH = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+HEAD = TORCH + "import triton\nimport triton.language as tl\n\n\n"
 MODULE = """class Model(nn.Module):
     def __init__(self):
         super().__init__()
@@ -88,8 +89,13 @@ class ModelNew(nn.Module):
         kernel[(triton.cdiv(M, {tile}), triton.cdiv(N, {tile}))](a, b, out, M, N, K, {factor}, T={tile})
         return out
 """
-SIZES = {"elementwise": ((16, 64), (128, 128), (512, 512)), "reduction": ((16, 64), (64, 256)), "softmax": ((16, 64), (64, 256)),
-         "norm": ((16, 64), (64, 256)), "matmul": ((32, 32), (64, 128), (128, 256))}
+SIZES = {
+    "elementwise": ((16, 64), (128, 128), (512, 512)),
+    "reduction": ((16, 64), (64, 256)),
+    "softmax": ((16, 64), (64, 256)),
+    "norm": ((16, 64), (64, 256)),
+    "matmul": ((32, 32), (64, 128), (128, 256)),
+}
 
 
 def task(kind: str, size: tuple[int, int], index: int) -> Task:
@@ -98,15 +104,31 @@ def task(kind: str, size: tuple[int, int], index: int) -> Task:
     factor = f"{1.0 + (index // 8) / 64}"
     x = f"torch.randn({rows}, {cols})"
     module, body = {
-        "elementwise": (("x", "torch.relu(x) * torch.sigmoid(x)", x), ELEMENTWISE.format(factor=factor, block=min(1024, rows * cols))),
-        "reduction": (("x", "torch.sum(x, dim=1)", x), ROWS.format(body=REDUCTION, factor=factor, other="0.0", shape="x.shape[0]")),
-        "softmax": (("x", "torch.softmax(x, dim=1)", x),
-                    ROWS.format(body=SOFTMAX, factor=factor, other='-float("inf")', shape="x.shape")),
-        "norm": (("x", f"F.layer_norm(x, ({cols},))", x), ROWS.format(body=NORM, factor=factor, other="0.0", shape="x.shape")),
-        "matmul": (("a, b", "torch.matmul(a, b)", f"{x}, torch.randn({cols}, {rows})"), MATMUL.format(factor=factor, tile=32)),
+        "elementwise": (
+            ("x", "torch.relu(x) * torch.sigmoid(x)", x),
+            ELEMENTWISE.format(factor=factor, block=min(1024, rows * cols)),
+        ),
+        "reduction": (
+            ("x", "torch.sum(x, dim=1)", x),
+            ROWS.format(body=REDUCTION, factor=factor, other="0.0", shape="x.shape[0]"),
+        ),
+        "softmax": (
+            ("x", "torch.softmax(x, dim=1)", x),
+            ROWS.format(body=SOFTMAX, factor=factor, other='-float("inf")', shape="x.shape"),
+        ),
+        "norm": (
+            ("x", f"F.layer_norm(x, ({cols},))", x),
+            ROWS.format(body=NORM, factor=factor, other="0.0", shape="x.shape"),
+        ),
+        "matmul": (
+            ("a, b", "torch.matmul(a, b)", f"{x}, torch.randn({cols}, {rows})"),
+            MATMUL.format(factor=factor, tile=32),
+        ),
     }[kind]
     args, expr, inputs = module
-    source = HEAD.replace("import triton\nimport triton.language as tl\n", "") + MODULE.format(args=args, expr=expr, inputs=inputs, factor=factor)
+    source = f"{TORCH}\n\n" + MODULE.format(
+        args=args, expr=expr, inputs=inputs, factor=factor
+    )
     return Task(source, f"{HEAD}VARIANT = {index}\n\n\n{body}")
 
 
@@ -119,7 +141,9 @@ def main() -> None:
     with Verifier(workers=options.workers) as verifier:
         start = time.perf_counter()
         first = verifier.verify([task("softmax", (16, 64), 10_000)])[0]
-        print(f"warm start {time.perf_counter() - start:.2f} s; isolation {verifier.isolation()}; correct {first.correct}")
+        print(
+            f"warm start {time.perf_counter() - start:.2f} s; isolation {verifier.isolation()}; correct {first.correct}"
+        )
         print(f"{'kind':12} {'size':>10} {'a second':>9} {'correct':>8}   ms in: reference record replay judge")
         for kind in options.kinds.split(","):
             for size in SIZES[kind]:
@@ -127,10 +151,16 @@ def main() -> None:
                 start = time.perf_counter()
                 verdicts = verifier.verify(tasks)
                 wall = time.perf_counter() - start
-                mean = {k: 1e3 * sum(v.stages_s.get(k, 0.0) for v in verdicts) / len(verdicts)
-                        for k in ("reference", "record", "replay", "judge")}
-                print(f"{kind:12} {'x'.join(map(str, size)):>10} {len(tasks) / wall:9.1f} {sum(v.correct for v in verdicts):5}/{len(tasks)}"
-                      f"   {' '.join(f'{k} {v:.1f}' for k, v in mean.items())}", flush=True)
+                mean = {
+                    k: 1e3 * sum(v.stages_s.get(k, 0.0) for v in verdicts) / len(verdicts)
+                    for k in ("reference", "record", "replay", "judge")
+                }
+                print(
+                    f"{kind:12} {'x'.join(map(str, size)):>10} {len(tasks) / wall:9.1f}"
+                    f" {sum(v.correct for v in verdicts):5}/{len(tasks)}"
+                    f"   {' '.join(f'{k} {v:.1f}' for k, v in mean.items())}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

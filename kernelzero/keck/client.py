@@ -71,7 +71,7 @@ class RemoteVerifier:
         return [found[i] for i in range(len(tasks))]
 
     def verify_iter(self, tasks: Iterable[Task]) -> Iterator[tuple[int, Verdict]]:
-        """(index, verdict) as they finish. A service that dies leaves `not judged, retry` for what it had not answered."""
+        """(index, verdict) as they finish. What a service that dies had not answered is `not judged, retry`."""
         tasks = list(tasks)
         missing = set(range(len(tasks)))
         try:
@@ -106,21 +106,38 @@ class RemoteVerifier:
 
 
 def connect(address: str, authkey: bytes | None = None, timeout_s: float = 120.0) -> RemoteVerifier:
-    """A client of the service at `address`; waits up to `timeout_s` for it to come up. authkey: default the key beside the socket."""
+    """A client of the service at `address`; waits up to `timeout_s` for it to come up. authkey: default the key beside
+    the socket.
+    """
     return RemoteVerifier(str(address), authkey, timeout_s)
 
 
 @contextlib.contextmanager
 def running_service(workers: int = 2, limits: Limits | None = None, authkey: bytes | None = None) -> Iterator[str]:
-    """A service of this process's own for the length of the block; yields its address. It also ends when this process dies."""
+    """A service of this process's own for the length of the block; yields its address. It also ends when this process
+    dies.
+    """
     folder = Path(tempfile.mkdtemp(prefix="keck-"))  # mode 0700
     address = str(folder / "socket")
     write_private(Path(f"{address}.key"), authkey or secrets.token_bytes(32))
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
-    command = [sys.executable, "-m", "kernelzero.keck.service", "--address", address, "--workers", str(workers),
-               "--parent", str(os.getpid()), "--limits", json.dumps((limits or Limits()).as_dict())]
-    process = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": path})
+    command = [
+        sys.executable,
+        "-m",
+        "kernelzero.keck.service",
+        "--address",
+        address,
+        "--workers",
+        str(workers),
+        "--parent",
+        str(os.getpid()),
+        "--limits",
+        json.dumps((limits or Limits()).as_dict()),
+    ]
+    process = subprocess.Popen(
+        command, start_new_session=True, stdin=subprocess.DEVNULL, env=os.environ | {"PYTHONPATH": path}
+    )
     try:
         while not Path(address).exists():
             if process.poll() is not None:

@@ -1,8 +1,8 @@
 """Triton under our driver: a launch is written down, never done; compiling stops after the front end's TTIR.
 
-The driver stands in for the GPU's (`triton.runtime.driver.set_active`): target sm_90, one device, stream 0. Recording does
-not compile: the replay compiles the tape's sources, in a process where the candidate's Python never ran. An autotuned
-kernel takes the first of its configurations (after pruning); that is the stated one, and no time is measured.
+The driver stands in for the GPU's (`triton.runtime.driver.set_active`): target sm_90, one device, stream 0. Recording
+does not compile: the replay compiles the tape's sources, in a process where the candidate's Python never ran. An
+autotuned kernel takes the first of its configurations (after pruning); that is the stated one, and no time is measured.
 """
 
 import torch
@@ -15,12 +15,22 @@ from triton.runtime.jit import JITFunction, MockTensor, TensorWrapper
 from kernelzero.keck import kernels, tape
 
 TARGET = GPUTarget("cuda", 90, 32)
-OPTIONS = frozenset("""num_warps num_stages num_ctas maxnreg debug enable_fp_fusion launch_cooperative_grid launch_pdl ir_override
-supported_fp8_dtypes allow_fp8e4nv sanitize_overflow default_dot_input_precision extern_libs arch ptx_version
-cluster_dims max_num_imprecise_acc_default warp_size ptx_options instrumentation_mode""".split())
+OPTIONS = frozenset(
+    ["num_warps", "num_stages", "num_ctas", "maxnreg", "debug", "enable_fp_fusion", "launch_cooperative_grid",
+     "launch_pdl", "ir_override", "supported_fp8_dtypes", "allow_fp8e4nv", "sanitize_overflow",
+     "default_dot_input_precision", "extern_libs", "arch", "ptx_version", "cluster_dims",
+     "max_num_imprecise_acc_default", "warp_size", "ptx_options", "instrumentation_mode"]
+)
 GRID_LIMIT = (2**31 - 1, 65535, 65535)
-PROPERTIES = {"max_shared_mem": 232448, "multiprocessor_count": 132, "sm_clock_rate": 1980000, "mem_clock_rate": 3201000,
-              "mem_bus_width": 6144, "max_num_regs": 65536, "warpSize": 32}
+PROPERTIES = {
+    "max_shared_mem": 232448,
+    "multiprocessor_count": 132,
+    "sm_clock_rate": 1980000,
+    "mem_clock_rate": 3201000,
+    "mem_bus_width": 6144,
+    "max_num_regs": 65536,
+    "warpSize": 32,
+}
 
 
 class LaunchError(Exception):
@@ -83,7 +93,9 @@ def front_end(src, target=None, options=None, _env_vars=None):
     context = ir.context()
     ir.load_dialects(context)
     backend.load_dialects(context)
-    module = src.make_ir(TARGET, options, backend.get_codegen_implementation(options), backend.get_module_map(), context)
+    module = src.make_ir(
+        TARGET, options, backend.get_codegen_implementation(options), backend.get_module_map(), context
+    )
     stages = {}
     backend.add_stages(stages, options, src.language)
     stages["ttir"](module, {})
@@ -160,7 +172,9 @@ class LaunchRecorder:
             self.problem = self.problem or error
             raise
         options = {k: v for k, v in options.items() if isinstance(v, (bool, int, str)) or v is None}
-        self.recorder.add({"launch": number, "grid": sizes, "arguments": encoded, "options": options, "out": [], "storage": []})
+        self.recorder.add(
+            {"launch": number, "grid": sizes, "arguments": encoded, "options": options, "out": [], "storage": []}
+        )
         self.launches += 1
 
     def grid(self, jit, grid) -> list[int]:
@@ -179,14 +193,18 @@ class LaunchRecorder:
     def argument(self, jit, name: str, value):
         if isinstance(value, torch.Tensor):
             if value.device.type != "cuda":
-                raise CpuTensor(f"argument {name} of {jit.fn.__name__} is a tensor in host memory (give it device=x.device)")
+                raise CpuTensor(
+                    f"argument {name} of {jit.fn.__name__} is a tensor in host memory (give it device=x.device)"
+                )
             if not isinstance(value, FakeTensor) and type(value) is not torch.nn.Parameter:
                 raise tape.Unsupported(f"argument {name} is a {type(value).__name__}")
             return {"t": self.recorder.tensor(value)}
         if isinstance(value, (TensorWrapper, MockTensor)):
             raise tape.Unsupported(f"argument {name} is a reinterpreted tensor")
         if isinstance(value, torch.dtype):
-            raise LaunchError(f"argument {name} of {jit.fn.__name__} is a torch dtype; Triton wants its own, as tl.float32")
+            raise LaunchError(
+                f"argument {name} of {jit.fn.__name__} is a torch dtype; Triton wants its own, as tl.float32"
+            )
         encoded = kernels.encode_value(value, self.number)
         if encoded is None:
             raise tape.Unsupported(f"argument {name} of {jit.fn.__name__} is a {type(value).__name__}")

@@ -1,8 +1,8 @@
 """A CUDA device for fake tensors on a build of torch that has none; used in the recording process only.
 
-Some methods of torch.Tensor (indexing, `contiguous`, `to`) set the CUDA device in C++ before they dispatch, which a CPU build refuses even
-for a fake tensor. Here they go straight to the operator that they would end in. The questions that host code asks of
-`torch.cuda` get the answers of the card that the tape is written for; nothing of it runs anything.
+Some methods of torch.Tensor (indexing, `contiguous`, `to`) set the CUDA device in C++ before they dispatch, which a CPU
+build refuses even for a fake tensor. Here they go straight to the operator that they would end in. The questions that
+host code asks of `torch.cuda` get the answers of the card that the tape is written for; nothing of it runs anything.
 """
 
 import contextlib
@@ -13,10 +13,34 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 PROPERTIES = types.SimpleNamespace(
-    name="NVIDIA H200", major=9, minor=0, multi_processor_count=132, total_memory=150 << 30, warp_size=32,
-    max_threads_per_multi_processor=2048, regs_per_multiprocessor=65536, shared_memory_per_block=49152,
-    shared_memory_per_block_optin=232448, shared_memory_per_multiprocessor=233472, L2_cache_size=62914560)
-METHODS = ("_make_subclass", "_make_wrapper_subclass", "as_subclass", "__getitem__", "__setitem__", "contiguous", "to", "cuda", "new_tensor", "tolist", "numpy", "__array__", "__dlpack__")
+    name="NVIDIA H200",
+    major=9,
+    minor=0,
+    multi_processor_count=132,
+    total_memory=150 << 30,
+    warp_size=32,
+    max_threads_per_multi_processor=2048,
+    regs_per_multiprocessor=65536,
+    shared_memory_per_block=49152,
+    shared_memory_per_block_optin=232448,
+    shared_memory_per_multiprocessor=233472,
+    L2_cache_size=62914560,
+)
+METHODS = (
+    "_make_subclass",
+    "_make_wrapper_subclass",
+    "as_subclass",
+    "__getitem__",
+    "__setitem__",
+    "contiguous",
+    "to",
+    "cuda",
+    "new_tensor",
+    "tolist",
+    "numpy",
+    "__array__",
+    "__dlpack__",
+)
 VALUES = ("tolist", "numpy", "__array__", "__dlpack__")
 aten = torch.ops.aten
 
@@ -60,7 +84,9 @@ def index(self, key):
 def assign(self, key, value) -> None:
     items = key if isinstance(key, tuple) else (key,)
     if any(isinstance(item, (torch.Tensor, list, bool)) for item in items):
-        value = value if isinstance(value, torch.Tensor) else torch.full((), value, dtype=self.dtype, device=self.device)
+        value = (
+            value if isinstance(value, torch.Tensor) else torch.full((), value, dtype=self.dtype, device=self.device)
+        )
         aten.index_put_.default(self, [item if isinstance(item, torch.Tensor) else None for item in items], value)
     elif isinstance(value, torch.Tensor):
         index(self, key).copy_(value)
@@ -82,7 +108,9 @@ def to(self, *args, **kwargs):
     same = (device is None or device.type == self.device.type) and (dtype is None or dtype == self.dtype)
     if same and not copy and (memory_format is None or self.is_contiguous(memory_format=memory_format)):
         return self
-    return aten._to_copy.default(self, dtype=dtype, device=device, memory_format=memory_format, non_blocking=non_blocking)
+    return aten._to_copy.default(
+        self, dtype=dtype, device=device, memory_format=memory_format, non_blocking=non_blocking
+    )
 
 
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
@@ -90,21 +118,39 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False):
 
 
 def install(asked, subclass) -> None:
-    """`asked(name)` and `subclass(name)` raise: host code wants values that are not there, or makes a tensor of its own kind."""
+    """`asked(name)` and `subclass(name)` raise: host code wants values that are not there, or makes a tensor of its own
+    kind.
+    """
     for name in ("_make_subclass", "_make_wrapper_subclass"):
         setattr(torch.Tensor, name, staticmethod(_plain_only(getattr(torch.Tensor, name), subclass)))
-    ours = {"__getitem__": index, "__setitem__": assign, "contiguous": contiguous, "to": to, "new_tensor": new_tensor,
-            "cuda": lambda self, *args, **kwargs: to(self, "cuda")}
+    ours = {
+        "__getitem__": index,
+        "__setitem__": assign,
+        "contiguous": contiguous,
+        "to": to,
+        "new_tensor": new_tensor,
+        "cuda": lambda self, *args, **kwargs: to(self, "cuda"),
+    }
     ours["as_subclass"] = lambda self, kind: subclass(kind.__name__)
     ours |= {name: (lambda self, *args, _name=name, **kwargs: asked(f"Tensor.{_name}")) for name in VALUES}
     for name, method in ours.items():
         setattr(torch.Tensor, name, _for_fakes(getattr(torch.Tensor, name), method))
     device = contextlib.nullcontext
     stream = types.SimpleNamespace(cuda_stream=0, synchronize=lambda: None)
-    answers = {"is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0, "set_device": lambda device: None,
-               "synchronize": lambda device=None: None, "get_device_properties": lambda device=None: PROPERTIES,
-               "get_device_capability": lambda device=None: (9, 0), "get_device_name": lambda device=None: PROPERTIES.name,
-               "device": device, "device_of": device, "current_stream": lambda device=None: stream, "empty_cache": lambda: None}
+    answers = {
+        "is_available": lambda: True,
+        "device_count": lambda: 1,
+        "current_device": lambda: 0,
+        "set_device": lambda device: None,
+        "synchronize": lambda device=None: None,
+        "get_device_properties": lambda device=None: PROPERTIES,
+        "get_device_capability": lambda device=None: (9, 0),
+        "get_device_name": lambda device=None: PROPERTIES.name,
+        "device": device,
+        "device_of": device,
+        "current_stream": lambda device=None: stream,
+        "empty_cache": lambda: None,
+    }
     for name, answer in answers.items():
         setattr(torch.cuda, name, answer)
 

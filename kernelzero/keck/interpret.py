@@ -1,9 +1,11 @@
-"""Triton's interpreter, made quick and watchful: patched once, memory accesses checked against the tensors, bytes counted.
+"""Triton's interpreter, made quick and watchful: patched once, memory accesses checked against the tensors, bytes
+counted.
 
-The interpreter of the triton package runs a kernel's source as Python over numpy. It patches the language at every launch and at
-every call of a standard function, which is where its time goes; here the patches are collected once in the
-zygote (`prepare`) and put on around a launch. Loads and stores go through `Memory`: an address outside the storages of the launch's
-arguments raises OutOfBounds instead of ending in a segmentation fault, and every byte that is not masked is counted.
+The interpreter of the triton package runs a kernel's source as Python over numpy. It patches the language at every
+launch and at every call of a standard function, which is where its time goes; here the patches are collected once in
+the zygote (`prepare`) and put on around a launch. Loads and stores go through `Memory`: an address outside the storages
+of the launch's arguments raises OutOfBounds instead of ending in a segmentation fault, and every byte that is not
+masked is counted.
 """
 
 import ast
@@ -189,7 +191,9 @@ def _patch_attr(obj, name, member, builder, scope) -> None:
 
 
 def prepare() -> None:
-    """In the zygote: the builder's methods are ours, the language's patches are collected, standard functions rewritten."""
+    """In the zygote: the builder's methods are ours, the language's patches are collected, standard functions
+    rewritten.
+    """
     ti._get_np_dtype, ti._patch_attr = _np_dtype, _patch_attr
     # wraps around as a device does; the check would cost a third of the time
     ti.interpreter_builder.options = dataclasses.replace(ti.interpreter_builder.options, sanitize_overflow=False)
@@ -197,17 +201,27 @@ def prepare() -> None:
     builder.create_masked_load, builder.create_masked_store = _masked_load, _masked_store
     builder.create_atomic_rmw, builder.create_atomic_cas = _atomic_rmw, _atomic_cas
     builder.cast_impl = _cast
-    builder.create_inline_asm, builder.create_extern_elementwise = _not_here("inline assembly"), _not_here("external function")
+    builder.create_inline_asm, builder.create_extern_elementwise = (
+        _not_here("inline assembly"),
+        _not_here("external function"),
+    )
     probe = types.FunctionType((lambda: None).__code__, {"tl": tl, "core": tl.core})
     scope = ti._patch_lang(probe)
     latest = {(id(obj), name): (obj, name) for obj, name, _ in scope._changes}
     _changes.extend((obj, name, getattr(obj, name)) for obj, name in latest.values())
     scope.restore()
-    _changes.extend([(JITFunction, "__call__", _call_standard), (tl.tensor, "__init__", _tensor_init),
-                     (tl.block_type, "with_element_ty", _with_element), (TritonSemantic, "broadcast_impl_value", _broadcast)])
+    _changes.extend(
+        [
+            (JITFunction, "__call__", _call_standard),
+            (tl.tensor, "__init__", _tensor_init),
+            (tl.block_type, "with_element_ty", _with_element),
+            (TritonSemantic, "broadcast_impl_value", _broadcast),
+        ]
+    )
     _changes.extend(libdevice.replacements())
     import triton.language.random as random
     import triton.language.standard as standard
+
     for module in (standard, random):
         for value in list(vars(module).values()):
             if isinstance(value, JITFunction) and value.module == module.__name__:

@@ -1,13 +1,14 @@
 """The comparison. Runs in the trusted process, on data: no code of the candidate's or the reference's is here.
 
-Order: arrangement of the outputs, shape, dtype, changed inputs, whether a kernel made them, non-finite values, then the error
-against float64. Bound of an element y of a floating-point output, with the oracle y64 and the eager result in its own dtype:
+Order: arrangement of the outputs, shape, dtype, changed inputs, whether a kernel made them, non-finite values, then the
+error against float64. Bound of an element y of a floating-point output, with the oracle y64 and the eager result in its
+own dtype:
 
     bound = max(EAGER_FACTOR * largest error of eager against float64,  UNIT[dtype] * (spread + |y64|))
 
-spread is the standard deviation of y64 over the output (its largest magnitude when the output is constant or has one element).
-So the bound scales with what the output tells apart: zeros cannot pass because the values are small. Eager's own error keeps
-ill-conditioned modules passable; UNIT keeps another order of summation passable and half precision out.
+spread is the standard deviation of y64 over the output (its largest magnitude when the output is constant or has one
+element). So the bound scales with what the output tells apart: zeros cannot pass because the values are small. Eager's
+own error keeps ill-conditioned modules passable; UNIT keeps another order of summation passable and half precision out.
 Integers and booleans must be equal, NaN and the infinities must stand where eager has them.
 """
 
@@ -46,7 +47,9 @@ class Finding:
 
 def tolerance_text(dtypes: list[str]) -> str:
     floats = sorted({d for d in dtypes if d in UNIT})
-    parts = [f"{d}: max({EAGER_FACTOR:g} x eager's error, {UNIT[d]:g} x (spread + |y|)) against float64" for d in floats]
+    parts = [
+        f"{d}: max({EAGER_FACTOR:g} x eager's error, {UNIT[d]:g} x (spread + |y|)) against float64" for d in floats
+    ]
     return "; ".join(parts + (["exact for the other dtypes"] if len(floats) < len(set(dtypes)) else []))
 
 
@@ -85,13 +88,19 @@ def compare_value(want: Expected, got: np.ndarray, where: str) -> Finding:
     if want.bound is None:
         wrong = int((want.value != got).sum())
         if wrong:
-            return Finding(Reason.WRONG_VALUES, f"{where}: {wrong} of {got.size} {want.dtype} elements differ", float("inf"))
+            return Finding(
+                Reason.WRONG_VALUES, f"{where}: {wrong} of {got.size} {want.dtype} elements differ", float("inf")
+            )
         return Finding(error=0.0)
     for name, test in (("NaN", np.isnan), ("inf", np.isposinf), ("-inf", np.isneginf)):
         wrong = int((test(want.value) != test(got)).sum())
         if wrong:
-            return Finding(Reason.NON_FINITE, f"{where}: {name} at {wrong} of {got.size} elements where the reference has none, "
-                                              "or the other way round", float("inf"))
+            return Finding(
+                Reason.NON_FINITE,
+                f"{where}: {name} at {wrong} of {got.size} elements where the reference has none, "
+                "or the other way round",
+                float("inf"),
+            )
     finite = np.isfinite(got) & np.isfinite(want.oracle)
     if not finite.any():
         return Finding(error=0.0)
@@ -102,13 +111,19 @@ def compare_value(want: Expected, got: np.ndarray, where: str) -> Finding:
     worst = float(ratio.max())
     if worst > 1.0:
         at = int(ratio.argmax())
-        return Finding(Reason.WRONG_VALUES, f"{where}: error {error[at]:.3g} against a bound of {bound[at]:.3g}, "
-                                            f"{int((ratio > 1).sum())} of {got.size} elements past it", worst)
+        return Finding(
+            Reason.WRONG_VALUES,
+            f"{where}: error {error[at]:.3g} against a bound of {bound[at]:.3g}, "
+            f"{int((ratio > 1).sum())} of {got.size} elements past it",
+            worst,
+        )
     return Finding(error=worst)
 
 
 def compare(reference: dict, expected: list[Expected], answer: dict, blob: memoryview) -> Finding:
-    """The replay's frame of one case against the reference's. `answer` is data of a confined process: malformed is a WireError."""
+    """The replay's frame of one case against the reference's. `answer` is data of a confined process: malformed is a
+    WireError.
+    """
     problem = _arrangement(reference["outputs"], answer["outputs"], "output")
     if problem:
         return Finding(Reason.STRUCTURE, problem)
@@ -135,7 +150,14 @@ def _arrangement(want, got, where: str) -> str:
     if not isinstance(got, dict) or len(got) != 1:
         raise wire.WireError("not a nest of values")
     (kind, body), (other, mine) = *want.items(), *got.items()
-    names = {"t": "a tensor", "s": "a plain value", "list": "a list", "tuple": "a tuple", "dict": "a dict", "torch": "a torch object"}
+    names = {
+        "t": "a tensor",
+        "s": "a plain value",
+        "list": "a list",
+        "tuple": "a tuple",
+        "dict": "a dict",
+        "torch": "a torch object",
+    }
     if kind != other:
         return f"{where} is {names.get(other, other)}, the reference's {names[kind]}"
     if kind in ("list", "tuple", "dict"):
@@ -161,12 +183,21 @@ def passed_by(cases: list[list[Expected]]) -> str:
         return ""
     if all(not compare_value(e, np.zeros_like(e.value), "").reason for e in outputs):
         return "zeros"
-    if all(not compare_value(e, _mean(e), "").reason for e in outputs if e.value.size > 1) and any(e.value.size > 1 for e in outputs):
+    if all(not compare_value(e, _mean(e), "").reason for e in outputs if e.value.size > 1) and any(
+        e.value.size > 1 for e in outputs
+    ):
         return "the mean"
     first = cases[0]
-    same_shape = all(len(c) == len(first) and all(a.shape == b.shape for a, b in zip(c, first, strict=True)) for c in cases)
-    if len(cases) > 1 and same_shape and all(
-            not compare_value(e, f.value, "").reason for case in cases[1:] for e, f in zip(case, first, strict=True)):
+    same_shape = all(
+        len(c) == len(first) and all(a.shape == b.shape for a, b in zip(c, first, strict=True)) for c in cases
+    )
+    if (
+        len(cases) > 1
+        and same_shape
+        and all(
+            not compare_value(e, f.value, "").reason for case in cases[1:] for e, f in zip(case, first, strict=True)
+        )
+    ):
         return "the first answer"
     return ""
 

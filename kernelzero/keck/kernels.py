@@ -1,8 +1,9 @@
 """Kernels as data: what a @triton.jit function refers to, and whether its body is Triton's language and nothing else.
 
-A kernel travels as its source (decorators stripped) with the values of the names it uses: numbers, constexprs, dtypes, modules of
-Triton's language by name, other kernels by number. `check` is applied by the replay, before anything of it is
-executed there: under the interpreter a kernel is Python, so what the real front end would never visit (a dead branch) is looked at too.
+A kernel travels as its source (decorators stripped) with the values of the names it uses: numbers, constexprs, dtypes,
+modules of Triton's language by name, other kernels by number. `check` is applied by the replay, before anything of it
+is executed there: under the interpreter a kernel is Python, so what the real front end would never visit (a dead
+branch) is looked at too.
 """
 
 import ast
@@ -17,13 +18,56 @@ from triton.runtime.jit import JITFunction
 
 MODULES = ("triton", "triton.language", "math")
 BUILTINS = ("range", "len", "min", "max", "abs", "int", "float", "bool", "isinstance", "print", "tuple", "list")
-STATEMENTS = (ast.FunctionDef, ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If, ast.Expr,
-              ast.Pass, ast.Break, ast.Continue, ast.Assert)
-EXPRESSIONS = (ast.Call, ast.Name, ast.Attribute, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp,
-               ast.Subscript, ast.Slice, ast.Tuple, ast.List, ast.Starred, ast.JoinedStr, ast.FormattedValue)
-OTHER = (ast.Module, ast.arguments, ast.arg, ast.keyword, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop)
-ATTRIBUTES = frozenset(name for kind in (tl.tensor, tl.dtype, tl.block_type, tl.pointer_type, tl.core.tensor_descriptor_base)
-                       for name in dir(kind) if not name.startswith("_")) | {"value", "dtype", "type", "shape", "element_ty"}
+STATEMENTS = (
+    ast.FunctionDef,
+    ast.Return,
+    ast.Assign,
+    ast.AugAssign,
+    ast.AnnAssign,
+    ast.For,
+    ast.While,
+    ast.If,
+    ast.Expr,
+    ast.Pass,
+    ast.Break,
+    ast.Continue,
+    ast.Assert,
+)
+EXPRESSIONS = (
+    ast.Call,
+    ast.Name,
+    ast.Attribute,
+    ast.Constant,
+    ast.BinOp,
+    ast.UnaryOp,
+    ast.Compare,
+    ast.BoolOp,
+    ast.IfExp,
+    ast.Subscript,
+    ast.Slice,
+    ast.Tuple,
+    ast.List,
+    ast.Starred,
+    ast.JoinedStr,
+    ast.FormattedValue,
+)
+OTHER = (
+    ast.Module,
+    ast.arguments,
+    ast.arg,
+    ast.keyword,
+    ast.expr_context,
+    ast.operator,
+    ast.unaryop,
+    ast.boolop,
+    ast.cmpop,
+)
+ATTRIBUTES = frozenset(
+    name
+    for kind in (tl.tensor, tl.dtype, tl.block_type, tl.pointer_type, tl.core.tensor_descriptor_base)
+    for name in dir(kind)
+    if not name.startswith("_")
+) | {"value", "dtype", "type", "shape", "element_ty"}
 
 
 class NotTriton(Exception):
@@ -48,7 +92,7 @@ def _annotation_names(function) -> list[str]:
 
 
 def encode_value(value, kernel_index):
-    """A global of a kernel as JSON, or None when a kernel has no business with it. `kernel_index(fn)` numbers kernels."""
+    """A kernel's global as JSON, or None when a kernel has no business with it. `kernel_index(fn)` numbers kernels."""
     if isinstance(value, types.ModuleType):
         name = value.__name__
         return {"module": name} if name in MODULES or name.startswith("triton.language.") else None
@@ -74,7 +118,7 @@ def encode_value(value, kernel_index):
 
 def decode_value(node, kernels: list):
     """The inverse, in the replay. Only names of Triton's language and of `math` can be reached."""
-    (kind, body), = node.items()
+    ((kind, body),) = node.items()
     if kind == "module":
         if body not in MODULES and not body.startswith("triton.language."):
             raise NotTriton(f"module {body}")
@@ -107,7 +151,11 @@ def is_language(value) -> bool:
     """Part of Triton's language: a builtin, a standard function, a dtype, constexpr, a function of math."""
     if isinstance(value, JITFunction):
         return (value.module or "").startswith("triton.")
-    if tl.core.is_builtin(value) or isinstance(value, (tl.dtype, int, float)) and not isinstance(value, types.ModuleType):
+    if (
+        tl.core.is_builtin(value)
+        or isinstance(value, (tl.dtype, int, float))
+        and not isinstance(value, types.ModuleType)
+    ):
         return True
     if isinstance(value, type):
         return (value.__module__ or "").startswith("triton.language")
@@ -120,7 +168,9 @@ def is_language(value) -> bool:
 
 
 def check(source: str, namespace: dict) -> str:
-    """The kernel's name, if its source is one function in Triton's language whose names are all known; NotTriton otherwise."""
+    """The kernel's name, if its source is one function in Triton's language whose names are all known; NotTriton
+    otherwise.
+    """
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError, RecursionError) as error:
@@ -131,11 +181,15 @@ def check(source: str, namespace: dict) -> str:
     own = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
     own |= {n.arg for n in ast.walk(function) if isinstance(n, ast.arg)}
     for node in ast.walk(function):
-        if not isinstance(node, (*STATEMENTS, *EXPRESSIONS, *OTHER)) or (isinstance(node, ast.FunctionDef) and node is not function):
+        if not isinstance(node, (*STATEMENTS, *EXPRESSIONS, *OTHER)) or (
+            isinstance(node, ast.FunctionDef) and node is not function
+        ):
             raise NotTriton(f"{type(node).__name__} (line {getattr(node, 'lineno', '?')} of the kernel)")
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             if node.id not in own and node.id not in namespace and node.id not in BUILTINS:
-                raise NotTriton(f"the name {node.id}, which is no argument, kernel, constant or part of triton.language")
+                raise NotTriton(
+                    f"the name {node.id}, which is no argument, kernel, constant or part of triton.language"
+                )
         elif isinstance(node, ast.Attribute):
             _check_attribute(node, own, namespace)
     return function.name
@@ -167,5 +221,11 @@ def _check_attribute(node: ast.Attribute, own: set, namespace: dict) -> None:
 
 
 def safe_builtins() -> dict:
-    return {name: getattr(builtins, name) for name in BUILTINS} | {"True": True, "False": False, "None": None, "__debug__": True,
-                                                                    "AssertionError": AssertionError, "math": math}
+    return {name: getattr(builtins, name) for name in BUILTINS} | {
+        "True": True,
+        "False": False,
+        "None": None,
+        "__debug__": True,
+        "AssertionError": AssertionError,
+        "math": math,
+    }

@@ -1,7 +1,7 @@
 """Device math functions that the interpreter lacks (`tl.extra.libdevice.tanh` and its like), by numpy.
 
-Only functions with one or two floating arguments whose meaning is plain; anything else of libdevice is a limit of the interpreter, and
-the verdict is `not judged`. Each rounds once from float64, as accurate as the device's own or better.
+Only functions with one or two floating arguments whose meaning is plain; anything else of libdevice is a limit of the
+interpreter, and the verdict is `not judged`. Each rounds once from float64, as accurate as the device's own or better.
 """
 
 import math
@@ -14,16 +14,57 @@ _erf = np.vectorize(math.erf, otypes=[np.float64])
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 _gamma = np.vectorize(math.lgamma, otypes=[np.float64])
 UNARY = {
-    "tanh": np.tanh, "sinh": np.sinh, "cosh": np.cosh, "tan": np.tan, "atan": np.arctan, "asin": np.arcsin, "acos": np.arccos,
-    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
-    "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "sin": np.sin, "cos": np.cos, "sqrt": np.sqrt,
-    "rsqrt": lambda x: 1.0 / np.sqrt(x), "cbrt": np.cbrt, "erf": _erf, "erfc": _erfc, "lgamma": _gamma, "floor": np.floor,
-    "ceil": np.ceil, "trunc": np.trunc, "rint": np.rint, "nearbyint": np.rint, "abs": np.abs, "fabs": np.abs,
-    "fast_expf": np.exp, "fast_logf": np.log, "fast_tanhf": np.tanh, "fast_sinf": np.sin, "fast_cosf": np.cos,
+    "tanh": np.tanh,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tan": np.tan,
+    "atan": np.arctan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "sin": np.sin,
+    "cos": np.cos,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1.0 / np.sqrt(x),
+    "cbrt": np.cbrt,
+    "erf": _erf,
+    "erfc": _erfc,
+    "lgamma": _gamma,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "rint": np.rint,
+    "nearbyint": np.rint,
+    "abs": np.abs,
+    "fabs": np.abs,
+    "fast_expf": np.exp,
+    "fast_logf": np.log,
+    "fast_tanhf": np.tanh,
+    "fast_sinf": np.sin,
+    "fast_cosf": np.cos,
     "round": lambda x: np.trunc(x + np.copysign(0.5, x)),
 }
-BINARY = {"pow": np.power, "atan2": np.arctan2, "fmod": np.fmod, "hypot": np.hypot, "copysign": np.copysign, "fmax": np.fmax,
-          "fmin": np.fmin, "fast_powf": np.power, "fast_dividef": np.divide, "div_rn": np.divide}
+BINARY = {
+    "pow": np.power,
+    "atan2": np.arctan2,
+    "fmod": np.fmod,
+    "hypot": np.hypot,
+    "copysign": np.copysign,
+    "fmax": np.fmax,
+    "fmin": np.fmin,
+    "fast_powf": np.power,
+    "fast_dividef": np.divide,
+    "div_rn": np.divide,
+}
 
 
 def is_libdevice(module) -> bool:
@@ -52,7 +93,12 @@ def replacements() -> list[tuple[object, str, object]]:
     import triton.language.extra.cuda.libdevice as cuda
     import triton.language.extra.libdevice as general
 
-    return [(module, name, _named(name)) for module in (general, cuda) for name in (*UNARY, *BINARY) if hasattr(module, name)]
+    return [
+        (module, name, _named(name))
+        for module in (general, cuda)
+        for name in (*UNARY, *BINARY)
+        if hasattr(module, name)
+    ]
 
 
 def _named(name: str):

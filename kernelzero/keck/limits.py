@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 class Limits:
     """Limits of one sandboxed process (a reference, a recording or a replay).
 
-    seconds: wall-clock and CPU time of each such process, counted from when it is asked for; `reference_s`, `record_s` and
-    `replay_s` replace it for one kind. memory_mb: address space on top of what a warm process has. output_bytes, tape_bytes: the most that
-    it may send. retries: how often a job is run again when the fault is ours (a warm process that died).
-    reference_cache_bytes, verdict_cache: what is remembered of modules (bytes) and of verdicts (number).
+    seconds: wall-clock and CPU time of each such process, counted from when it is asked for; `reference_s`, `record_s`
+    and `replay_s` replace it for one kind. memory_mb: address space on top of what a warm process has. output_bytes,
+    tape_bytes: the most that it may send. retries: how often a job is run again when the fault is ours (a warm process
+    that died). reference_cache_bytes, verdict_cache: what is remembered of modules (bytes) and of verdicts (number).
     """
 
     seconds: float = 20.0

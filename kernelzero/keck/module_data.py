@@ -10,14 +10,32 @@ def decode_run(raw: tuple[Reference, ModuleJob, float, str]) -> ModuleRun:
     cases = [_case(c.header, c.blob) for c in reference.cases]
     first = reference.cases[0].header if reference.cases else {}
     listing = [(name, kind, tuple(spec["shape"]), spec["dtype"]) for name, kind, spec in first.get("parameters", [])]
-    return ModuleRun(ok=not reference.failed, reason=reference.failed, detail=reference.detail, cases=cases, parameters=listing,
-                     passed_by=reference.passed_by, launches=first.get("launches", 0), bytes_moved=first.get("bytes", 0),
-                     seconds=seconds, fault=bool(fault))
+    return ModuleRun(
+        ok=not reference.failed,
+        reason=reference.failed,
+        detail=reference.detail,
+        cases=cases,
+        parameters=listing,
+        passed_by=reference.passed_by,
+        launches=first.get("launches", 0),
+        bytes_moved=first.get("bytes", 0),
+        seconds=seconds,
+        fault=bool(fault),
+    )
 
 
 def _case(header: dict, blob) -> Case:
     def nest(name):
-        return None if header.get(name) is None else wire.decode_nest(header[name], lambda spec: wire.to_torch(spec, blob))
+        return (
+            None if header.get(name) is None else wire.decode_nest(header[name], lambda spec: wire.to_torch(spec, blob))
+        )
 
-    return Case(seed=header["seed"], scale=header["scale"], inputs=nest("inputs"), outputs=nest("outputs"), outputs64=nest("outputs64"),
-                repeat_equal=bool(header["repeat_equal"]), inputs_changed=bool(header["inputs_changed"]))
+    return Case(
+        seed=header["seed"],
+        scale=header["scale"],
+        inputs=nest("inputs"),
+        outputs=nest("outputs"),
+        outputs64=nest("outputs64"),
+        repeat_equal=bool(header["repeat_equal"]),
+        inputs_changed=bool(header["inputs_changed"]),
+    )

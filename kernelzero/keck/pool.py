@@ -1,7 +1,7 @@
 """Jobs in confined processes: the zygote's owner side. Starts it, asks it for children, kills what runs past its time.
 
-A job is one request frame and some answer frames over a socket of its own. Everything that can go wrong with it becomes a
-`JobFailure` with a reason of the fixed list, or a `Fault` when it is ours (the zygote died, no memory for a fork).
+A job is one request frame and some answer frames over a socket of its own. Everything that can go wrong with it becomes
+a `JobFailure` with a reason of the fixed list, or a `Fault` when it is ours (the zygote died, no memory for a fork).
 """
 
 import contextlib
@@ -54,7 +54,7 @@ class _Timed:
         view = memoryview(data)
         while view:
             self.sock.settimeout(self._left())
-            view = view[self.sock.send(view[:1 << 20]):]
+            view = view[self.sock.send(view[: 1 << 20]) :]
 
 
 def _environment() -> dict:
@@ -62,9 +62,18 @@ def _environment() -> dict:
     root = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join([root, *(p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p)])
     kept = {k: os.environ[k] for k in ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV") if k in os.environ}
-    return kept | {"PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
-                   "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0", "HOME": "/nonexistent", "TRITON_CACHE_DIR": "/nonexistent",
-                   "PYTHONDONTWRITEBYTECODE": "1", "MALLOC_ARENA_MAX": "1"}
+    return kept | {
+        "PYTHONPATH": path,
+        "CUDA_VISIBLE_DEVICES": "",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONHASHSEED": "0",
+        "HOME": "/nonexistent",
+        "TRITON_CACHE_DIR": "/nonexistent",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MALLOC_ARENA_MAX": "1",
+    }
 
 
 class Zygote:
@@ -74,8 +83,15 @@ class Zygote:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.log = tempfile.TemporaryFile()  # noqa: SIM115 closed in close()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "kernelzero.keck.zygote", str(theirs.fileno())], pass_fds=[theirs.fileno()], env=_environment(),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.log, start_new_session=True, cwd="/")
+            [sys.executable, "-m", "kernelzero.keck.zygote", str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self.log,
+            start_new_session=True,
+            cwd="/",
+        )
         theirs.close()
         self.ids = itertools.count()
         self.exits: dict[int, tuple[threading.Event, list]] = {}
@@ -192,7 +208,9 @@ class Pool:
         except TimeoutError:
             raise JobFailure(Reason.TIMEOUT, f"it ran past {seconds:g} s") from None
         except wire.WireError as error:
-            raise JobFailure(Reason.OUTPUT_TOO_LARGE if "limit" in str(error) else Reason.BAD_TAPE, str(error)) from None
+            raise JobFailure(
+                Reason.OUTPUT_TOO_LARGE if "limit" in str(error) else Reason.BAD_TAPE, str(error)
+            ) from None
         finally:
             sock.close()
             if not waiting[0].is_set():
@@ -234,5 +252,3 @@ class Pool:
             if self.zygote is not None:
                 self.zygote.close()
                 self.zygote = None
-
-

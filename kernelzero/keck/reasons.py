@@ -1,6 +1,7 @@
 """The fixed list of reasons why a candidate went no further, and what each means in one phrase.
 
-A table groups failures by these words, so a reason is added here or not at all. Details for people are in `Judgement.detail`.
+A table groups failures by these words, so a reason is added here or not at all. Details for people are in
+`Judgement.detail`.
 """
 
 from enum import StrEnum

@@ -1,7 +1,8 @@
 """The recording process: runs the candidate's Python on fake tensors and hands over the launch tape.
 
-Nothing here has values: inputs and weights are shapes, the GPU is hidden, and what the candidate does to this process it does
-to itself. The tape that leaves is data from an untrusted process; the replay and the judge check all of it again.
+Nothing here has values: inputs and weights are shapes, the GPU is hidden, and what the candidate does to this process
+it does to itself. The tape that leaves is data from an untrusted process; the replay and the judge check all of it
+again.
 """
 
 import inspect
@@ -59,8 +60,11 @@ def build(model_class, init: list):
         inspect.signature(model_class).bind(*init)
     except TypeError as error:
         wants = ", ".join(p for p in inspect.signature(model_class).parameters)
-        raise Failure("built", Reason.CONSTRUCTOR_ARGUMENTS,
-                      f"ModelNew({wants}) does not take the reference's {len(init)} constructor arguments: {error}") from None
+        raise Failure(
+            "built",
+            Reason.CONSTRUCTOR_ARGUMENTS,
+            f"ModelNew({wants}) does not take the reference's {len(init)} constructor arguments: {error}",
+        ) from None
     except ValueError:
         pass
     try:
@@ -74,7 +78,7 @@ def build(model_class, init: list):
 
 
 def adopt(model, recorder: tape.Recorder, shared: set) -> tuple[list, list, set]:
-    """Moves weights to the fake device. Returns the listing, the tape's sources and the storages that the weights had."""
+    """Moves weights to the fake device. Returns the listing, the tape's sources and the storages the weights had."""
     listing, sources, weights = [], [], set()
     persistent = set(model.state_dict())
     seen = {}
@@ -84,8 +88,14 @@ def adopt(model, recorder: tape.Recorder, shared: set) -> tuple[list, list, set]
                 if old is None:
                     continue
                 name = f"{prefix}.{key}" if prefix else key
-                listing.append([name, kind if kind == "parameter" or name in persistent else "temporary", list(old.shape),
-                                str(old.dtype).removeprefix("torch.")])
+                listing.append(
+                    [
+                        name,
+                        kind if kind == "parameter" or name in persistent else "temporary",
+                        list(old.shape),
+                        str(old.dtype).removeprefix("torch."),
+                    ]
+                )
                 if id(old) in seen:
                     table[key] = seen[id(old)]
                     continue
@@ -119,7 +129,9 @@ def call(model, inputs: list, recorder, launches):
     try:
         inspect.signature(model.forward).bind(*inputs)
     except TypeError as error:
-        raise Failure("built", Reason.FORWARD_ARGUMENTS, f"forward does not take the reference's inputs: {error}") from None
+        raise Failure(
+            "built", Reason.FORWARD_ARGUMENTS, f"forward does not take the reference's inputs: {error}"
+        ) from None
     except ValueError:
         pass
     try:
@@ -130,12 +142,21 @@ def call(model, inputs: list, recorder, launches):
 
 def _forward_failure(error: Exception, recorder, launches) -> Failure:
     if recorder.needs_values or isinstance(error, tape.NeedsValues):
-        return Failure("built", Reason.NEEDS_VALUES, f"forward asks for the value of a tensor ({recorder.needs_values})")
+        return Failure(
+            "built", Reason.NEEDS_VALUES, f"forward asks for the value of a tensor ({recorder.needs_values})"
+        )
     if recorder.subclass:
-        return Failure("built", Reason.OUTPUT_TYPE, f"forward makes a tensor subclass ({recorder.subclass}); outputs are plain tensors")
+        return Failure(
+            "built",
+            Reason.OUTPUT_TYPE,
+            f"forward makes a tensor subclass ({recorder.subclass}); outputs are plain tensors",
+        )
     problem = launches.problem or error
-    reason = {driver.LaunchError: Reason.LAUNCH_ERROR, driver.CpuTensor: Reason.CPU_TENSOR,
-              tape.Unsupported: Reason.UNSUPPORTED}.get(type(problem))
+    reason = {
+        driver.LaunchError: Reason.LAUNCH_ERROR,
+        driver.CpuTensor: Reason.CPU_TENSOR,
+        tape.Unsupported: Reason.UNSUPPORTED,
+    }.get(type(problem))
     if reason:
         return Failure("built", reason, str(problem))
     if isinstance(error, MemoryError):
@@ -191,7 +212,9 @@ def record(request: dict, state: dict) -> tuple[dict, bytes]:
     with torch.no_grad(), FakeTensorMode():
         with recorder:
             model_class = load(request["source"])
-            init = wire.decode_nest(request["init"], lambda spec: torch.empty(spec["shape"], dtype=getattr(torch, spec["dtype"])))
+            init = wire.decode_nest(
+                request["init"], lambda spec: torch.empty(spec["shape"], dtype=getattr(torch, spec["dtype"]))
+            )
             model = build(model_class, init)
         state["parameters"], moved, weights = adopt(model, recorder, set(request["shared"]))
         sources += moved
@@ -211,16 +234,24 @@ def record(request: dict, state: dict) -> tuple[dict, bytes]:
     for node in (*init_nodes, *forward):
         for key in ("reads", "storage", "random", "section"):
             node.pop(key, None)
-    return {"sources": sources, "init": init_nodes, "forward": forward, "kernels": launches.kernels,
-            "output": output}, recorder.packer.blob
+    return {
+        "sources": sources,
+        "init": init_nodes,
+        "forward": forward,
+        "kernels": launches.kernels,
+        "output": output,
+    }, recorder.packer.blob
 
 
 def _needed(recorder, sources, output, weights) -> list[dict]:
-    wanted = reads_of(recorder.nodes, output) | {s["move"] for s in sources if "move" in s and s["out"] in
-                                                 reads_of(recorder.nodes, output)}
+    wanted = reads_of(recorder.nodes, output) | {
+        s["move"] for s in sources if "move" in s and s["out"] in reads_of(recorder.nodes, output)
+    }
     nodes, stale = tape.needed_init(recorder.nodes, wanted, weights)
     if stale:
-        raise Failure("recorded", Reason.STALE_WEIGHTS, f"{stale}; weights are loaded after __init__, so compute it in forward")
+        raise Failure(
+            "recorded", Reason.STALE_WEIGHTS, f"{stale}; weights are loaded after __init__, so compute it in forward"
+        )
     kept = {number for node in nodes for number in node["out"]}
     sources[:] = [s for s in sources if "move" not in s or s["move"] in kept]
     return nodes
@@ -229,7 +260,9 @@ def _needed(recorder, sources, output, weights) -> list[dict]:
 def _only_allowed(forward: list[dict]) -> None:
     for node in forward:
         if "op" in node and node["op"][0].split("::")[1] not in STRICT:
-            raise Failure("recorded", Reason.TORCH_OPERATOR, f"forward computes with torch: {node['op'][0].replace('::', '.')}")
+            raise Failure(
+                "recorded", Reason.TORCH_OPERATOR, f"forward computes with torch: {node['op'][0].replace('::', '.')}"
+            )
 
 
 def run(sock, header: dict, blob) -> None:
@@ -244,7 +277,11 @@ def run(sock, header: dict, blob) -> None:
     except MemoryError:
         answer = {"failed": Reason.OUT_OF_MEMORY, "stage": "built", "detail": "it runs past its memory"}
     except tape.NeedsValues as error:
-        answer = {"failed": Reason.NEEDS_VALUES, "stage": "built", "detail": f"__init__ asks for the value of a tensor ({error})"}
+        answer = {
+            "failed": Reason.NEEDS_VALUES,
+            "stage": "built",
+            "detail": f"__init__ asks for the value of a tensor ({error})",
+        }
     except tape.Unsupported as error:
         answer = {"failed": Reason.UNSUPPORTED, "stage": "built", "detail": str(error)}
     except Exception as error:

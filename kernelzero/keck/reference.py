@@ -1,8 +1,8 @@
 """The reference's process: draws inputs and weights, runs the module in eager and in float64, counts what eager does.
 
-Runs the module's own code (it may be the Proposer's), so it is one of the confined jobs; what leaves is data. One case is
-one seed and one scale: the seed is set before the inputs are drawn and again before the model is built, so a case does
-not depend on the cases before it. Floating-point inputs are multiplied by the scale.
+Runs the module's own code (it may be the Proposer's), so it is one of the confined jobs; what leaves is data. One case
+is one seed and one scale: the seed is set before the inputs are drawn and again before the model is built, so a case
+does not depend on the cases before it. Floating-point inputs are multiplied by the scale.
 """
 
 import copy
@@ -38,13 +38,17 @@ def load(source: str, name: str) -> dict:
 
 def explain(error: BaseException, name: str) -> str:
     """One line: type, message and the line of the source that raised it."""
-    line = next((f.lineno for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename == f"<{name}>"), None)
+    line = next(
+        (f.lineno for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename == f"<{name}>"), None
+    )
     text = " ".join(str(error).split())[:300]
     return f"{type(error).__name__}: {text}" + (f" (line {line})" if line else "")
 
 
 class Count(TorchDispatchMode):
-    """Launches and bytes operator by operator: an operator reads its tensor arguments and writes its results; views are free."""
+    """Launches and bytes operator by operator: an operator reads its tensor arguments and writes its results; views are
+    free.
+    """
 
     def __init__(self):
         super().__init__()
@@ -61,7 +65,8 @@ class Count(TorchDispatchMode):
 
 def to_double(value):
     return torch.utils._pytree.tree_map(
-        lambda t: t.double() if isinstance(t, torch.Tensor) and t.is_floating_point() else t, value)
+        lambda t: t.double() if isinstance(t, torch.Tensor) and t.is_floating_point() else t, value
+    )
 
 
 def clone(value):
@@ -78,7 +83,9 @@ def _same(x, y) -> bool:
         return x == y
     if x.shape != y.shape or x.dtype != y.dtype:
         return False
-    return x.numel() == 0 or torch.equal(x.contiguous().reshape(-1).view(torch.uint8), y.contiguous().reshape(-1).view(torch.uint8))
+    return x.numel() == 0 or torch.equal(
+        x.contiguous().reshape(-1).view(torch.uint8), y.contiguous().reshape(-1).view(torch.uint8)
+    )
 
 
 def draw(namespace: dict, seed: int, scale: float):
@@ -86,7 +93,9 @@ def draw(namespace: dict, seed: int, scale: float):
     inputs = namespace["get_inputs"]()
     if not isinstance(inputs, (list, tuple)):
         raise Failure(Reason.FORWARD_ARGUMENTS, "get_inputs does not return a list")
-    scaled = [x * scale if isinstance(x, torch.Tensor) and x.is_floating_point() and scale != 1.0 else x for x in inputs]
+    scaled = [
+        x * scale if isinstance(x, torch.Tensor) and x.is_floating_point() and scale != 1.0 else x for x in inputs
+    ]
     torch.manual_seed(seed)
     init = namespace["get_init_inputs"]()
     return scaled, list(init)
@@ -112,9 +121,13 @@ def run_case(namespace: dict, seed: int, scale: float, count: bool) -> tuple[dic
     state = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     names = set(dict(model.named_parameters()))
     persistent = set(model.state_dict())
-    header = {"seed": seed, "scale": scale, "inputs": wire.encode_nest(list(inputs), packer.add),
-              "init": wire.encode_nest(init, packer.add),
-              "parameters": [[name, _kind(name, names, persistent), packer.add(t)] for name, t in state.items()]}
+    header = {
+        "seed": seed,
+        "scale": scale,
+        "inputs": wire.encode_nest(list(inputs), packer.add),
+        "init": wire.encode_nest(init, packer.add),
+        "parameters": [[name, _kind(name, names, persistent), packer.add(t)] for name, t in state.items()],
+    }
     first, counter = clone(inputs), Count()
     torch.manual_seed(seed)
     if count:

@@ -1,4 +1,6 @@
-"""What is known of a module: its cases as data, what the judge expects of them. Kept once for each module, oldest out first."""
+"""What is known of a module: its cases as data, what the judge expects of them. Kept once for each module, oldest out
+first.
+"""
 
 import json
 import threading
@@ -14,7 +16,9 @@ from kernelzero.keck.reasons import Reason
 
 @dataclass(frozen=True)
 class ReferenceCase:
-    """header: the frame's; inputs: the part of its bytes that holds inputs and weights, which is all that a replay gets."""
+    """header: the frame's; inputs: the part of its bytes that holds inputs and weights, which is all that a replay
+    gets.
+    """
 
     header: dict
     blob: memoryview
@@ -64,7 +68,9 @@ def run_reference(pool: Pool, source: str, cases: list, limits: Limits) -> Refer
         return Reference(found, str(Reason.BAD_TAPE), f"the module's process sent no case: {error}"[:300])
     if len(found) < len(cases):
         return Reference(found, str(Reason.EXITED), "the module's process left without a result")
-    return Reference(found, passed_by=judge.passed_by([c.expected for c in found]), size=sum(len(c.blob) * 3 for c in found))
+    return Reference(
+        found, passed_by=judge.passed_by([c.expected for c in found]), size=sum(len(c.blob) * 3 for c in found)
+    )
 
 
 class ReferenceCache:

@@ -1,8 +1,9 @@
 """The replay: runs a tape on inputs and weights that came as data, kernels by the interpreter.
 
-Confined like the others, since an interpreted kernel is Python; the candidate's host code is not here, nor is any output of
-the reference. Before a kernel runs, its source is held to Triton's language and compiled by the real front end, with the
-arguments that the tape gives it. Fresh allocations are filled with NaN (integers with a pattern) before anything can read them.
+Confined like the others, since an interpreted kernel is Python; the candidate's host code is not here, nor is any
+output of the reference. Before a kernel runs, its source is held to Triton's language and compiled by the real front
+end, with the arguments that the tape gives it. Fresh allocations are filled with NaN (integers with a pattern) before
+anything can read them.
 """
 
 import linecache
@@ -12,7 +13,7 @@ import torch
 import triton
 from triton.runtime.jit import JITFunction
 
-from kernelzero.keck import driver, interpret, kernels, wire
+from kernelzero.keck import interpret, kernels, wire
 from kernelzero.keck.operators import ALLOCATIONS, STRICT, is_free, name_of
 from kernelzero.keck.reasons import Reason
 
@@ -36,14 +37,20 @@ class Program:
             values = {name: kernels.decode_value(node, self.jits) for name, node in entry["globals"].items()}
             jit.fn.__globals__.update(values)
             kernels.check(entry["source"], values)
-        self.namespaces = [{name: kernels.decode_value(node, self.jits) for name, node in e["globals"].items()} for e in entries]
-        self.functions = [interpret.function_of(e["source"], e["name"], n) for e, n in zip(entries, self.namespaces, strict=True)]
+        self.namespaces = [
+            {name: kernels.decode_value(node, self.jits) for name, node in e["globals"].items()} for e in entries
+        ]
+        self.functions = [
+            interpret.function_of(e["source"], e["name"], n) for e, n in zip(entries, self.namespaces, strict=True)
+        ]
         by_jit = dict(zip(map(id, self.jits), self.functions, strict=True))
         for function, namespace in zip(self.functions, self.namespaces, strict=True):
             function.__globals__.update({n: by_jit[id(v)] for n, v in namespace.items() if id(v) in by_jit})
 
     def _jit(self, index: int, entry: dict) -> JITFunction:
-        """A JITFunction of the real package. The source is executed only as a definition: checked first with what it names."""
+        """A JITFunction of the real package. The source is executed only as a definition: checked first with what it
+        names.
+        """
         namespace = {name: _placeholder(node) for name, node in entry["globals"].items()}
         if kernels.check(entry["source"], namespace) != entry["name"]:
             raise kernels.NotTriton("another name than its own")
@@ -56,8 +63,16 @@ class Program:
     def accept(self, index: int, arguments: dict, options: dict) -> None:
         """The real front end takes this kernel with these arguments, or Failure."""
         jit = self.jits[index]
-        key = (index, str([(n, v.dtype, v.data_ptr() % 16) if isinstance(v, torch.Tensor) else (n, repr(v)) for n, v in arguments.items()]),
-               str(options))
+        key = (
+            index,
+            str(
+                [
+                    (n, v.dtype, v.data_ptr() % 16) if isinstance(v, torch.Tensor) else (n, repr(v))
+                    for n, v in arguments.items()
+                ]
+            ),
+            str(options),
+        )
         if key in self.accepted:
             return
         try:
@@ -73,7 +88,9 @@ class Program:
         try:
             interpret.launch(self.functions[index], jit.arg_names, constexprs, arguments, grid, ranges)
         except interpret.OutOfBounds as error:
-            raise Failure(Reason.OUT_OF_BOUNDS, f"{jit.fn.__name__}: {error} lie outside the tensors it was given") from None
+            raise Failure(
+                Reason.OUT_OF_BOUNDS, f"{jit.fn.__name__}: {error} lie outside the tensors it was given"
+            ) from None
         except (interpret.DeviceLimit, MemoryError):
             raise
         except Exception as error:
@@ -123,7 +140,7 @@ class Run:
 
     def decode(self, node):
         if isinstance(node, dict):
-            (kind, body), = node.items()
+            ((kind, body),) = node.items()
             if kind == "t":
                 return self.values[body]
             if kind == "torch":
@@ -158,12 +175,16 @@ class Run:
             self.torch_bytes += sum(t.numel() * t.element_size() for t in (*inputs, *outs))
 
     def kernel(self, node: dict) -> None:
-        arguments = {name: self.values[value["t"]] if "t" in value else kernels.decode_value(value, self.program.jits)
-                     for name, value in node["arguments"].items()}
+        arguments = {
+            name: self.values[value["t"]] if "t" in value else kernels.decode_value(value, self.program.jits)
+            for name, value in node["arguments"].items()
+        }
         for name, value in arguments.items():
             if isinstance(value, torch.Tensor) and (value.dtype is torch.bfloat16 or "float8" in str(value.dtype)):
-                raise interpret.DeviceLimit(f"argument {name} is {str(value.dtype).removeprefix('torch.')}, "
-                                            "which is wrong in Triton's interpreter")
+                raise interpret.DeviceLimit(
+                    f"argument {name} is {str(value.dtype).removeprefix('torch.')}, "
+                    "which is wrong in Triton's interpreter"
+                )
         if 0 in node["grid"]:
             return
         self.program.accept(node["launch"], arguments, node["options"])
@@ -194,7 +215,7 @@ class Run:
 
 def case(sock, request: dict, index: int, program: Program, tape: dict, blobs: dict) -> None:
     spec = request["cases"][index]
-    data = blobs["cases"][spec["at"]:spec["at"] + spec["size"]]
+    data = blobs["cases"][spec["at"] : spec["at"] + spec["size"]]
     inputs: list = []
     wire.decode_nest(spec["inputs"], lambda s: inputs.append(wire.to_torch(s, data)))
     weights = {name: wire.to_torch(s, data) for name, _, s in spec["parameters"]}
@@ -215,15 +236,28 @@ def case(sock, request: dict, index: int, program: Program, tape: dict, blobs: d
     outputs = wire.map_nest(tape["output"], leaf)
     changed = [f"input {i}" for i, (a, b) in enumerate(zip(inputs, originals[0], strict=True)) if _differs(a, b)]
     changed += [name for name, t in weights.items() if _differs(t, originals[1][name])]
-    wire.send(sock, {"case": index, "outputs": outputs, "launches": run.launches, "torch_launches": run.torch_launches,
-                     "bytes": memory.loaded + memory.stored, "torch_bytes": run.torch_bytes, "changed": changed,
-                     "untouched": len(untouched)}, packer.blob)
+    wire.send(
+        sock,
+        {
+            "case": index,
+            "outputs": outputs,
+            "launches": run.launches,
+            "torch_launches": run.torch_launches,
+            "bytes": memory.loaded + memory.stored,
+            "torch_bytes": run.torch_bytes,
+            "changed": changed,
+            "untouched": len(untouched),
+        },
+        packer.blob,
+    )
 
 
 def _differs(left, right) -> bool:
     if left.numel() == 0:
         return False
-    return not torch.equal(left.contiguous().reshape(-1).view(torch.uint8), right.contiguous().reshape(-1).view(torch.uint8))
+    return not torch.equal(
+        left.contiguous().reshape(-1).view(torch.uint8), right.contiguous().reshape(-1).view(torch.uint8)
+    )
 
 
 def run(sock, header: dict, blob) -> None:
@@ -249,5 +283,3 @@ def run(sock, header: dict, blob) -> None:
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, wire.WireError) as error:
         detail = f"the tape does not hold together: {type(error).__name__}: {error}"[:300]
         wire.send(sock, {"failed": Reason.BAD_TAPE, "case": index, "detail": detail})
-
-

@@ -1,4 +1,4 @@
-"""Modules run on their own, for validation: the job and what comes back. Torch is imported when tensors are asked for."""
+"""Modules run on their own, for validation: the job and what comes back. Values only."""
 
 from dataclasses import dataclass, field
 
@@ -16,8 +16,8 @@ class ModuleJob:
 class Case:
     """One run: inputs and outputs as CPU tensors, nested as the module nests them.
 
-    outputs64: the same module with float64 weights and inputs, or None when it cannot run so. repeat_equal: a second run on
-    the same inputs and seed gave the same bits. inputs_changed: forward changed its inputs in place.
+    outputs64: the same module with float64 weights and inputs, or None when it cannot run so. repeat_equal: a second
+    run on the same inputs and seed gave the same bits. inputs_changed: forward changed its inputs in place.
     """
 
     seed: int

@@ -1,12 +1,12 @@
 """What keeps a job's process away from everything else: namespaces, a read-only tree, seccomp, limits.
 
-Two steps. `enter_namespaces` runs once, in the fresh zygote before torch is imported: own user, pid, network, mount and IPC
-namespaces. `seal` puts the whole file tree read-only and hides /proc. `confine` runs in every forked job: limits, no
-capabilities, a system call filter. With all of it a job has no network, sees no process but itself, can neither
-write, delete nor rename any file, start a program or a second process, and is gone with everything it started the moment
-it is killed. It can still read files that the user can read, use CPU until its limit and learn the time.
-Where the host forbids namespaces, the filter and the limits remain; `Isolation` says what holds.
-x86-64 has the filter; on other machines it is left out and `Isolation.seccomp` is False.
+Two steps. `enter_namespaces` runs once, in the fresh zygote before torch is imported: own user, pid, network, mount and
+IPC namespaces. `seal` puts the whole file tree read-only and hides /proc. `confine` runs in every forked job: limits,
+no capabilities, a system call filter. With all of it a job has no network, sees no process but itself, can neither
+write, delete nor rename any file, start a program or a second process, and is gone with everything it started the
+moment it is killed. It can still read files that the user can read, use CPU until its limit and learn the time. Where
+the host forbids namespaces, the filter and the limits remain; `Isolation` says what holds. x86-64 has the filter; on
+other machines it is left out and `Isolation.seccomp` is False.
 """
 
 import contextlib
@@ -73,7 +73,12 @@ def _wait_as(pid: int) -> None:
 
 
 class _MountAttr(ctypes.Structure):
-    _fields_ = [("set", ctypes.c_uint64), ("clear", ctypes.c_uint64), ("propagation", ctypes.c_uint64), ("userns", ctypes.c_uint64)]
+    _fields_ = [
+        ("set", ctypes.c_uint64),
+        ("clear", ctypes.c_uint64),
+        ("propagation", ctypes.c_uint64),
+        ("userns", ctypes.c_uint64),
+    ]
 
 
 def seal(isolation: Isolation) -> int:
@@ -104,8 +109,14 @@ def confine(isolation: Isolation, keep_fd: int, null_fd: int, address_space: int
     os.dup2(keep_fd, 3)
     os.closerange(4, 1 << 12)
     _libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-    for name, value in ((resource.RLIMIT_AS, address_space), (resource.RLIMIT_CPU, int(cpu_s) + 1), (resource.RLIMIT_FSIZE, 0),
-                        (resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, 256), (resource.RLIMIT_NPROC, 256)):
+    for name, value in (
+        (resource.RLIMIT_AS, address_space),
+        (resource.RLIMIT_CPU, int(cpu_s) + 1),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_NPROC, 256),
+    ):
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(name, (value, value))
     _libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -125,9 +136,70 @@ def confine(isolation: Isolation, keep_fd: int, null_fd: int, address_space: int
 _PROCESSES = [57, 58, 59, 322, 62, 200, 129, 297, 424, 434, 438, 101, 310, 311, 109, 112, 141, 144, 312]
 _NETWORK = [41, 42, 43, 49, 50, 53, 288]  # sendto stays: the answer leaves by it
 _NAMESPACES = [272, 308, 165, 166, 155, 161, 442, 428, 429, 430, 431, 432, 433]
-_KERNEL = [321, 323, 248, 249, 250, 298, 425, 426, 427, 175, 313, 176, 169, 246, 320, 163, 167, 168, 170, 171, 164, 227, 159, 305]
-_FILES = [76, 77, 82, 264, 316, 83, 258, 84, 85, 86, 265, 87, 263, 88, 266, 90, 91, 268, 452, 92, 93, 94, 260, 132, 235, 261, 280,
-          133, 259, 188, 189, 190, 197, 198, 199, 285]
+_KERNEL = [
+    321,
+    323,
+    248,
+    249,
+    250,
+    298,
+    425,
+    426,
+    427,
+    175,
+    313,
+    176,
+    169,
+    246,
+    320,
+    163,
+    167,
+    168,
+    170,
+    171,
+    164,
+    227,
+    159,
+    305,
+]
+_FILES = [
+    76,
+    77,
+    82,
+    264,
+    316,
+    83,
+    258,
+    84,
+    85,
+    86,
+    265,
+    87,
+    263,
+    88,
+    266,
+    90,
+    91,
+    268,
+    452,
+    92,
+    93,
+    94,
+    260,
+    132,
+    235,
+    261,
+    280,
+    133,
+    259,
+    188,
+    189,
+    190,
+    197,
+    198,
+    199,
+    285,
+]
 _SHARED_MEMORY = [319, 29, 30, 31, 64, 68, 240, 256]
 REFUSED = sorted({*_PROCESSES, *_NETWORK, *_NAMESPACES, *_KERNEL, *_FILES, *_SHARED_MEMORY})
 _CLONE, _CLONE3, _OPEN, _OPENAT, _OPENAT2 = 56, 435, 2, 257, 437
@@ -139,17 +211,30 @@ def _program() -> bytes:
     load, jump_eq, jump_set, jump_ge, ret = 0x20, 0x15, 0x45, 0x35, 0x06
     allow, eperm, enosys = 0x7FFF0000, 0x00050000 | 1, 0x00050000 | 38
     code: list[tuple[int, int, int, int]] = [
-        (load, 0, 0, 4), (jump_eq, 1, 0, 0xC000003E), (ret, 0, 0, eperm),  # another architecture
-        (load, 0, 0, 0), (jump_ge, 0, 1, 0x40000000), (ret, 0, 0, eperm),  # the x32 table
+        (load, 0, 0, 4),
+        (jump_eq, 1, 0, 0xC000003E),
+        (ret, 0, 0, eperm),  # another architecture
+        (load, 0, 0, 0),
+        (jump_ge, 0, 1, 0x40000000),
+        (ret, 0, 0, eperm),  # the x32 table
     ]
     for number in (_CLONE3, _OPENAT2):
         code += [(jump_eq, 0, 1, number), (ret, 0, 0, enosys)]
     for number in REFUSED:
         code += [(jump_eq, 0, 1, number), (ret, 0, 0, eperm)]
-    for number, argument, mask, refuse_if_set in ((_CLONE, 0, 0x10000, False), (_OPEN, 1, _WRITING, True), (_OPENAT, 2, _WRITING, True)):
+    for number, argument, mask, refuse_if_set in (
+        (_CLONE, 0, 0x10000, False),
+        (_OPEN, 1, _WRITING, True),
+        (_OPENAT, 2, _WRITING, True),
+    ):
         yes, no = (0, 1) if refuse_if_set else (1, 0)
-        code += [(jump_eq, 0, 4, number), (load, 0, 0, 16 + 8 * argument), (jump_set, yes, no, mask),
-                 (ret, 0, 0, eperm), (ret, 0, 0, allow)]
+        code += [
+            (jump_eq, 0, 4, number),
+            (load, 0, 0, 16 + 8 * argument),
+            (jump_set, yes, no, mask),
+            (ret, 0, 0, eperm),
+            (ret, 0, 0, allow),
+        ]
     code.append((ret, 0, 0, allow))
     return b"".join(struct.pack("<HBBI", *line) for line in code)
 

@@ -1,8 +1,10 @@
-"""One verifier for a whole run: a process whose pool many stages share, so that none pays the start of torch and Triton.
+"""One verifier for a whole run: a process whose pool many stages share, so that none pays the start of torch and
+Triton.
 
-`python -m kernelzero.keck.service --address PATH` listens on a Unix socket in a folder that only the user can enter; the key in
-PATH.key (made when there is none) is asked of every client. It ends when the process that started it ends. Clients and service trust each other (both
-are ours), so they talk by multiprocessing.connection; nothing of a candidate's process passes here but checked data.
+`python -m kernelzero.keck.service --address PATH` listens on a Unix socket in a folder that only the user can enter;
+the key in PATH.key (made when there is none) is asked of every client. It ends when the process that started it ends.
+Clients and service trust each other (both are ours), so they talk by multiprocessing.connection; nothing of a
+candidate's process passes here but checked data.
 """
 
 import argparse
@@ -33,7 +35,7 @@ def serve(address: str, workers: int, limits: Limits) -> None:
     verifier = Verifier(workers, limits)
     verifier.pool.current()  # warm before the first client
     with Listener(address, "AF_UNIX", backlog=64, authkey=key) as listener:
-        os.chmod(address, 0o600)
+        Path(address).chmod(0o600)
         while True:
             try:
                 connection = listener.accept()
@@ -57,7 +59,9 @@ def _attend(connection, verifier) -> None:
                         connection.send(("module", _plain(raw)))
                 elif kind == "about":
                     zygote = verifier.pool.current()
-                    connection.send(("about", {"isolation": zygote.isolation, "versions": zygote.versions, "pid": os.getpid()}))
+                    connection.send(
+                        ("about", {"isolation": zygote.isolation, "versions": zygote.versions, "pid": os.getpid()})
+                    )
                 connection.send(("done", None))
             except (EOFError, OSError):
                 raise
@@ -68,16 +72,25 @@ def _attend(connection, verifier) -> None:
 def _plain(raw):
     """A module's run without memoryviews, which do not travel."""
     reference, job, seconds, fault = raw
-    return ([(c.header, bytes(c.blob)) for c in reference.cases], reference.failed, reference.detail, reference.passed_by, job, seconds, fault)
+    return (
+        [(c.header, bytes(c.blob)) for c in reference.cases],
+        reference.failed,
+        reference.detail,
+        reference.passed_by,
+        job,
+        seconds,
+        fault,
+    )
 
 
-def _end_with(parent: int) -> None:
-    """Ends this process when `parent` does. By a descriptor, not PDEATHSIG: that fires when the starting *thread* ends."""
-    try:
-        fd = os.pidfd_open(parent)
-    except OSError:
-        os._exit(0)
-    select.select([fd], [], [])
+def _end_with(parent: int, address: str) -> None:
+    """Ends this process when `parent` does; by a descriptor, since PDEATHSIG fires when the starting *thread* ends."""
+    with contextlib.suppress(OSError):  # the parent is gone already
+        select.select([os.pidfd_open(parent)], [], [])
+    for path in (Path(address), Path(f"{address}.key")):
+        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # a folder that holds something else stays
+        Path(address).parent.rmdir()
     os._exit(0)
 
 
@@ -85,11 +98,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Keck as a service on a Unix socket")
     parser.add_argument("--address", required=True, help="path of the socket, in a folder of its own")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--parent", type=int, default=None, help="end with this process (default: the one that starts it)")
+    parser.add_argument(
+        "--parent", type=int, default=None, help="end with this process (default: the one that starts it)"
+    )
     parser.add_argument("--limits", type=json.loads, default={}, help="fields of Limits as JSON")
     options = parser.parse_args()
     parent = options.parent or os.getppid()
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(parent, options.address), daemon=True).start()
     serve(options.address, options.workers, Limits(**options.limits))
 
 

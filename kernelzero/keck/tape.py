@@ -88,12 +88,19 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         try:
-            node = {"op": [func._schema.name, func._overloadname], "args": self.encode(list(args)),
-                    "kwargs": {key: self.encode(value) for key, value in kwargs.items()}}
-            reads = [self.storage(t) for t in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)]
+            node = {
+                "op": [func._schema.name, func._overloadname],
+                "args": self.encode(list(args)),
+                "kwargs": {key: self.encode(value) for key, value in kwargs.items()},
+            }
+            reads = [
+                self.storage(t) for t in torch.utils._pytree.tree_leaves((args, kwargs)) if isinstance(t, torch.Tensor)
+            ]
             out = func(*args, **kwargs)
         except (DataDependentOutputException, DynamicOutputShapeException):
-            self.needs_values = self.needs_values or f"torch.{operators.name_of(func)}".replace("_local_scalar_dense", "Tensor.item")
+            self.needs_values = self.needs_values or f"torch.{operators.name_of(func)}".replace(
+                "_local_scalar_dense", "Tensor.item"
+            )
             raise NeedsValues(self.needs_values) from None
         outs = [t for t in torch.utils._pytree.tree_leaves(out) if isinstance(t, torch.Tensor)]
         if not outs and not func._schema.is_mutable:
@@ -108,8 +115,9 @@ class Recorder(TorchDispatchMode):
 def needed_init(nodes: list[dict], wanted: set[int], weights: set[int]) -> tuple[list[dict], str]:
     """The entries of __init__ that forward depends on, and '' or what makes them stale.
 
-    wanted: numbers that forward reads. weights: storages of parameters and shared buffers: the reference's values replace theirs after
-    __init__, so what was computed from them there (or drawn at random) is not what a checkpoint gives.
+    wanted: numbers that forward reads. weights: storages of parameters and shared buffers: the reference's values
+    replace theirs after __init__, so what was computed from them there (or drawn at random) is not what a checkpoint
+    gives.
     """
     init = [n for n in nodes if n["section"] == "init"]
     if not wanted & {number for n in init for number in n["out"]}:

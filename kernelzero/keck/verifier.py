@@ -1,7 +1,7 @@
 """The verifier: a batch of (module, candidate) to verdicts, in order, one each, whatever the candidates do.
 
-The process that holds a `Verifier` is the judge. It runs no code of a candidate or a module: three confined processes do
-(`reference`, `record`, `replay`), and what they send is data that is checked. `workers` jobs run at once.
+The process that holds a `Verifier` is the judge. It runs no code of a candidate or a module: three confined processes
+do (`reference`, `record`, `replay`), and what they send is data that is checked. `workers` jobs run at once.
 """
 
 import hashlib
@@ -24,11 +24,18 @@ from kernelzero.source import digest, normalise
 KECK_VERSION = "1"
 MIN_CASES = 3
 STAGES = {stage.value: stage for stage in Stage}
-LIMIT_REASONS = (Reason.TIMEOUT, Reason.OUT_OF_MEMORY, Reason.CRASHED, Reason.EXITED, Reason.OUTPUT_TOO_LARGE, Reason.BAD_TAPE)
+LIMIT_REASONS = (
+    Reason.TIMEOUT,
+    Reason.OUT_OF_MEMORY,
+    Reason.CRASHED,
+    Reason.EXITED,
+    Reason.OUTPUT_TOO_LARGE,
+    Reason.BAD_TAPE,
+)
 
 
 def cases_of(seeds: tuple[int, ...], scales: tuple[float, ...]) -> list[tuple[int, float]]:
-    """At least three pairs where there are as many: each seed with the next scale, so that every seed and scale occurs."""
+    """At least three pairs where there are as many: each seed with the next scale; every seed and scale occurs."""
     count = max(MIN_CASES, len(seeds), len(scales))
     pairs = [(seeds[i % len(seeds)], scales[i % len(scales)]) for i in range(count)]
     for seed in seeds:  # equal lengths walk in step: fill up with pairs that have not occurred
@@ -38,7 +45,15 @@ def cases_of(seeds: tuple[int, ...], scales: tuple[float, ...]) -> list[tuple[in
 
 def judgement_key(task: Task) -> str:
     """sha256 of everything that a judgement depends on: module, kernel, rules, cases, this verifier's version."""
-    rules = [digest(task.module), digest(task.candidate), task.backend, task.policy, list(task.seeds), list(task.scales), KECK_VERSION]
+    rules = [
+        digest(task.module),
+        digest(task.candidate),
+        task.backend,
+        task.policy,
+        list(task.seeds),
+        list(task.scales),
+        KECK_VERSION,
+    ]
     return hashlib.sha256(json.dumps(rules).encode()).hexdigest()
 
 
@@ -159,11 +174,17 @@ class Verifier:
 
     def _judge(self, task: Task, start: float, stages: dict) -> Verdict:
         def verdict(**fields) -> Verdict:
-            return Verdict(**fields, seconds=time.perf_counter() - start, stages_s={k: round(v, 6) for k, v in stages.items()})
+            return Verdict(
+                **fields, seconds=time.perf_counter() - start, stages_s={k: round(v, 6) for k, v in stages.items()}
+            )
 
         if task.backend != "triton":
             known = task.backend == "cuda"
-            return verdict(not_judged="not built: CUDA candidates are not supported yet" if known else f"unknown backend {task.backend!r}")
+            return verdict(
+                not_judged="not built: CUDA candidates are not supported yet"
+                if known
+                else f"unknown backend {task.backend!r}"
+            )
         try:
             return verdict(**Judging(self, task, stages).run())
         except _Stop as stop:
@@ -196,7 +217,9 @@ class Judging:
         if "bfloat16" in dtypes:
             raise _NotJudged("a limit of the device: bfloat16 is wrong in Triton's interpreter")
         if reference.passed_by:
-            raise _NotJudged(f"a constant would pass for this module ({reference.passed_by}), so it can tell nothing apart")
+            raise _NotJudged(
+                f"a constant would pass for this module ({reference.passed_by}), so it can tell nothing apart"
+            )
         groups: dict[str, list[int]] = {}
         for index, case in enumerate(reference.cases):
             groups.setdefault(case.signature, []).append(index)
@@ -206,21 +229,34 @@ class Judging:
             for finding, answer in self.replay(reference, indices, tape, constants, passed):
                 worst, passed = max(worst, finding.error or 0.0), passed + 1
                 counts = counts or answer
-        judgement = Judgement(Stage.CORRECT, "", "", worst, judge.tolerance_text(dtypes), flaky=worst >= judge.NEAR_BOUND)
+        judgement = Judgement(
+            Stage.CORRECT, "", "", worst, judge.tolerance_text(dtypes), flaky=worst >= judge.NEAR_BOUND
+        )
         return {"judgement": judgement, "measurement": self.measure(reference, counts) if self.task.time else None}
 
     def measure(self, reference: Reference, counts: dict):
         first = reference.cases[0].header
         versions = {"keck": KECK_VERSION, **self.pool.current().versions}
-        return roofline.measurement(counts["launches"] + counts["torch_launches"], counts["bytes"] + counts["torch_bytes"],
-                                    first["launches"], first["bytes"], versions)
+        return roofline.measurement(
+            counts["launches"] + counts["torch_launches"],
+            counts["bytes"] + counts["torch_bytes"],
+            first["launches"],
+            first["bytes"],
+            versions,
+        )
 
     def record(self, reference: Reference, index: int) -> tuple[dict, memoryview]:
         now = time.perf_counter()
         header = reference.cases[index].header
         shared = [name for name, kind, _ in header["parameters"] if kind != "parameter"]
-        request = {"kind": "record", "source": self.candidate, "init": header["init"], "inputs": header["inputs"], "shared": shared,
-                   "policy": self.task.policy}
+        request = {
+            "kind": "record",
+            "source": self.candidate,
+            "init": header["init"],
+            "inputs": header["inputs"],
+            "shared": shared,
+            "policy": self.task.policy,
+        }
         try:
             for answer, blob in self.pool.run(request, b"", self.limits.seconds_of("record"), self.limits.tape_bytes):
                 self.timed("record", now)
@@ -246,12 +282,26 @@ class Judging:
         missing = [n for n, (kind, _, _) in theirs.items() if kind != "temporary" and n not in mine]
         extra = [n for n, (kind, _, _) in mine.items() if kind == "parameter" and n not in theirs]
         if missing or extra:
-            parts = [f"{what} {', '.join(names[:6])}" for what, names in (("lacks", missing), ("has its own", extra)) if names]
-            raise _Stop(stage, Reason.PARAMETERS, f"ModelNew {' and '.join(parts)}; weights are loaded by the reference's names")
+            parts = [
+                f"{what} {', '.join(names[:6])}"
+                for what, names in (("lacks", missing), ("has its own", extra))
+                if names
+            ]
+            raise _Stop(
+                stage, Reason.PARAMETERS, f"ModelNew {' and '.join(parts)}; weights are loaded by the reference's names"
+            )
         for name, (kind, shape, dtype) in theirs.items():
-            if name in mine and mine[name] != (kind, shape, dtype) and (kind != "temporary" or mine[name][1:] != (shape, dtype)):
-                raise _Stop(stage, Reason.PARAMETERS, f"{name} is a {mine[name][0]} {list(mine[name][1])} {mine[name][2]}, "
-                                                      f"the reference's a {kind} {list(shape)} {dtype}")
+            if (
+                name in mine
+                and mine[name] != (kind, shape, dtype)
+                and (kind != "temporary" or mine[name][1:] != (shape, dtype))
+            ):
+                raise _Stop(
+                    stage,
+                    Reason.PARAMETERS,
+                    f"{name} is a {mine[name][0]} {list(mine[name][1])} {mine[name][2]}, "
+                    f"the reference's a {kind} {list(shape)} {dtype}",
+                )
 
     def replay(self, reference: Reference, indices: list[int], tape: dict, constants: memoryview, passed: int):
         """Yields (finding, answer) of each case that is right; raises _Stop at the first that is not."""
@@ -259,13 +309,27 @@ class Judging:
         blob, specs = bytearray(constants), []
         for index in indices:
             case = reference.cases[index]
-            specs.append({"inputs": case.header["inputs"], "parameters": case.header["parameters"], "at": len(blob) - len(constants),
-                          "size": len(case.inputs)})
+            specs.append(
+                {
+                    "inputs": case.header["inputs"],
+                    "parameters": case.header["parameters"],
+                    "at": len(blob) - len(constants),
+                    "size": len(case.inputs),
+                }
+            )
             blob += case.inputs
-        request = {"kind": "replay", "tape": tape, "tape_bytes": len(constants), "policy": self.task.policy, "cases": specs}
+        request = {
+            "kind": "replay",
+            "tape": tape,
+            "tape_bytes": len(constants),
+            "policy": self.task.policy,
+            "cases": specs,
+        }
         done = 0
         try:
-            for answer, data in self.pool.run(request, blob, self.limits.seconds_of("replay"), self.limits.output_bytes):
+            for answer, data in self.pool.run(
+                request, blob, self.limits.seconds_of("replay"), self.limits.output_bytes
+            ):
                 now = self.timed("replay", now)
                 yield self.compare(reference.cases[indices[done]], answer, data, passed + done), answer
                 now = self.timed("judge", now)
@@ -273,7 +337,9 @@ class Judging:
                 if done == len(indices):
                     return
         except JobFailure as failure:
-            raise _Stop(Stage.PARAMETERS, failure.reason, f"while it was replayed: {failure.detail}", flaky=passed + done > 0) from None
+            raise _Stop(
+                Stage.PARAMETERS, failure.reason, f"while it was replayed: {failure.detail}", flaky=passed + done > 0
+            ) from None
         except (KeyError, TypeError, ValueError, AttributeError, wire.WireError) as error:
             raise _Stop(Stage.PARAMETERS, Reason.BAD_TAPE, f"the replay sent no outputs: {error}") from None
         raise _Stop(Stage.PARAMETERS, Reason.EXITED, "the replay left without a result")
@@ -283,7 +349,11 @@ class Judging:
             raise _NotJudged(f"a limit of the device: {answer['limit']}")
         if "failed" in answer:
             reason = Reason(answer["failed"])
-            early = {Reason.COMPILE_ERROR: Stage.BUILT, Reason.KERNEL_LANGUAGE: Stage.BUILT, Reason.TORCH_OPERATOR: Stage.RECORDED}
+            early = {
+                Reason.COMPILE_ERROR: Stage.BUILT,
+                Reason.KERNEL_LANGUAGE: Stage.BUILT,
+                Reason.TORCH_OPERATOR: Stage.RECORDED,
+            }
             raise _Stop(early.get(reason, Stage.PARAMETERS), reason, str(answer["detail"]), flaky=passed > 0)
         counts = [answer[k] for k in ("launches", "torch_launches", "bytes", "torch_bytes", "untouched")]
         if not all(type(n) is int and n >= 0 for n in counts):
@@ -292,8 +362,16 @@ class Judging:
         tolerance = judge.tolerance_text([e.dtype for e in case.expected])
         if finding.reason:
             near = finding.error is not None and finding.error <= 1.0 / judge.NEAR_BOUND
-            raise _Stop(Stage.RAN, finding.reason, f"seed {case.header['seed']}, scale {case.header['scale']:g}: {finding.detail}",
-                        max_error=finding.error, tolerance=tolerance, flaky=passed > 0 or near)
+            raise _Stop(
+                Stage.RAN,
+                finding.reason,
+                f"seed {case.header['seed']}, scale {case.header['scale']:g}: {finding.detail}",
+                max_error=finding.error,
+                tolerance=tolerance,
+                flaky=passed > 0 or near,
+            )
         if answer["untouched"] and self.task.policy == "strict":
-            raise _Stop(Stage.RAN, Reason.NO_KERNEL_WORK, "an output holds nothing that a kernel stored", tolerance=tolerance)
+            raise _Stop(
+                Stage.RAN, Reason.NO_KERNEL_WORK, "an output holds nothing that a kernel stored", tolerance=tolerance
+            )
         return finding

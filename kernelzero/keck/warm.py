@@ -1,6 +1,7 @@
 """What the zygote does once before it forks: one reference, one recording and one replay of a small kernel, in process.
 
-It pays the lazy imports and first uses (the front end's first compile takes 0.04 s, the fifth 0.006 s) for all children.
+It pays the lazy imports and first uses (the front end's first compile takes 0.04 s, the fifth 0.006 s) for all
+children.
 """
 
 import socket
@@ -103,15 +104,24 @@ def exercise() -> None:
         frames = _collect(reference.run, {"source": MODULE, "cases": [[0, 1.0]]})
         answer, data = frames[0]
         assert "failed" not in answer, answer
-        request = {"source": CANDIDATE, "init": answer["init"], "inputs": answer["inputs"], "shared": [], "policy": "strict"}
-        (recorded, constants), = _collect(record.run, request)
+        request = {
+            "source": CANDIDATE,
+            "init": answer["init"],
+            "inputs": answer["inputs"],
+            "shared": [],
+            "policy": "strict",
+        }
+        ((recorded, constants),) = _collect(record.run, request)
         assert "tape" in recorded, recorded
         JITFunction.run, Autotuner._bench = kept
         fake_cuda.restore(methods)
         vars(torch.cuda).update(cuda)
         spec = {"inputs": answer["inputs"], "parameters": answer["parameters"], "at": 0, "size": len(data)}
-        frames = _collect(replay.run, {"tape": recorded["tape"], "tape_bytes": len(constants), "policy": "strict", "cases": [spec]},
-                          bytes(constants) + bytes(data))
+        frames = _collect(
+            replay.run,
+            {"tape": recorded["tape"], "tape_bytes": len(constants), "policy": "strict", "cases": [spec]},
+            bytes(constants) + bytes(data),
+        )
         assert "failed" not in frames[0][0], frames[0][0]
     for name in ("reference", "candidate"):
         sys.modules.pop(name, None)

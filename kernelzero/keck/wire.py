@@ -1,8 +1,8 @@
 """How a sandboxed process and the trusted one talk: length-capped frames of one JSON header and raw bytes.
 
-Nothing is unpickled. A tensor is a descriptor in the header ({dtype, shape, stride, at, size}) and its elements, dense and in
-row-major order, in the bytes; whoever reads one checks it against the bytes there are. Imports no torch: the judge
-reads tensors as numpy arrays.
+Nothing is unpickled. A tensor is a descriptor in the header ({dtype, shape, stride, at, size}) and its elements, dense
+and in row-major order, in the bytes; whoever reads one checks it against the bytes there are. Imports no torch: the
+judge reads tensors as numpy arrays.
 """
 
 import json
@@ -11,8 +11,23 @@ import socket
 import struct
 
 ITEM_SIZE = {
-    "float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "int16": 2, "int8": 1, "uint8": 1,
-    "uint16": 2, "uint32": 4, "uint64": 8, "bool": 1, "complex64": 8, "complex128": 16, "float8_e4m3fn": 1, "float8_e5m2": 1,
+    "float64": 8,
+    "float32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "int64": 8,
+    "int32": 4,
+    "int16": 2,
+    "int8": 1,
+    "uint8": 1,
+    "uint16": 2,
+    "uint32": 4,
+    "uint64": 8,
+    "bool": 1,
+    "complex64": 8,
+    "complex128": 16,
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
 }
 LENGTH = struct.Struct("<QI")
 MAX_RANK = 16
@@ -67,7 +82,9 @@ def check_tensor(spec, available: int) -> dict:
         dtype, shape, at, size = spec["dtype"], spec["shape"], spec["at"], spec["size"]
     except (TypeError, KeyError):
         raise WireError("a tensor without a descriptor") from None
-    whole = isinstance(shape, list) and len(shape) <= MAX_RANK and all(type(n) is int and 0 <= n < 1 << 40 for n in shape)
+    whole = (
+        isinstance(shape, list) and len(shape) <= MAX_RANK and all(type(n) is int and 0 <= n < 1 << 40 for n in shape)
+    )
     if not whole or dtype not in ITEM_SIZE or type(at) is not int or type(size) is not int:
         raise WireError("a tensor with a wrong descriptor")
     if at < 0 or size != math.prod(shape) * ITEM_SIZE[dtype] or at + size > available:
@@ -94,7 +111,7 @@ def to_torch(spec: dict, blob: memoryview):
     if math.prod(shape) == 0:
         dense = torch.empty(shape, dtype=dtype)
     else:
-        chunk = bytearray(blob[spec["at"]:spec["at"] + spec["size"]])
+        chunk = bytearray(blob[spec["at"] : spec["at"] + spec["size"]])
         dense = torch.frombuffer(chunk, dtype=dtype).reshape(shape)
     stride = spec.get("stride")
     if stride is None or tuple(stride) == dense.stride() or len(stride) != len(shape):
@@ -114,8 +131,13 @@ class Packer:
 
         dense = tensor.detach().contiguous()
         data = dense.reshape(-1).view(torch.uint8).numpy().tobytes() if dense.numel() else b""
-        spec = {"dtype": str(tensor.dtype).removeprefix("torch."), "shape": list(tensor.shape),
-                "stride": list(tensor.stride()), "at": len(self.blob), "size": len(data)}
+        spec = {
+            "dtype": str(tensor.dtype).removeprefix("torch."),
+            "shape": list(tensor.shape),
+            "stride": list(tensor.stride()),
+            "at": len(self.blob),
+            "size": len(data),
+        }
         if any(s == 0 and n > 1 for s, n in zip(tensor.stride(), tensor.shape, strict=True)):
             spec["stride"] = list(dense.stride())  # an expanded tensor shares elements; it is passed on dense
         self.blob += data
@@ -145,7 +167,7 @@ def encode_nest(value, leaf):
 
 def map_nest(node, leaf):
     """The same nest with `leaf(...)` in place of what stood for each tensor."""
-    (kind, body), = node.items()
+    ((kind, body),) = node.items()
     if kind == "t":
         return {"t": leaf(body)}
     if kind in ("list", "tuple"):
@@ -166,7 +188,7 @@ def decode_nest(node, leaf):
     """The inverse of `encode_nest`; raises WireError on anything else."""
     if not isinstance(node, dict) or len(node) != 1:
         raise WireError("not a nest of values")
-    (kind, body), = node.items()
+    ((kind, body),) = node.items()
     if kind == "t":
         return leaf(body)
     if kind == "s" and (body is None or isinstance(body, (bool, int, float, str))):

@@ -1,8 +1,8 @@
 """The warm process: torch and Triton imported, one kernel compiled and one interpreted; it forks a child for each job.
 
-A fresh exec, so that it holds nothing of the process that started it, and single-threaded, so that a fork of it is sound.
-It runs no code of anybody: jobs are read and run in the forked, confined children. It answers on the control socket which
-child ended how, and ends when that socket closes. Start it through `pool.Zygote`.
+A fresh exec, so that it holds nothing of the process that started it, and single-threaded, so that a fork of it is
+sound. It runs no code of anybody: jobs are read and run in the forked, confined children. It answers on the control
+socket which child ended how, and ends when that socket closes. Start it through `pool.Zygote`.
 """
 
 import contextlib
@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 import traceback
+from pathlib import Path
 
 from kernelzero.keck import sandbox, wire
 
@@ -41,7 +42,12 @@ def versions() -> dict:
     import torch
     import triton
 
-    return {"python": sys.version.split()[0], "torch": str(torch.__version__), "triton": triton.__version__, "numpy": numpy.__version__}
+    return {
+        "python": sys.version.split()[0],
+        "torch": str(torch.__version__),
+        "triton": triton.__version__,
+        "numpy": numpy.__version__,
+    }
 
 
 def warm_up() -> None:
@@ -55,8 +61,7 @@ def warm_up() -> None:
 
 
 def _address_space() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
 class Loop:

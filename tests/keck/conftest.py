@@ -8,21 +8,33 @@ HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
 TRITON = HEAD + "import triton\nimport triton.language as tl\n\n\n"
 
 
-def module(forward: str, inputs: str = "torch.randn(12, 40)", args: str = "x", init: str = "pass", takes: str = "", values: str = "") -> str:
+def module(
+    forward: str,
+    inputs: str = "torch.randn(12, 40)",
+    args: str = "x",
+    init: str = "pass",
+    takes: str = "",
+    values: str = "",
+) -> str:
     """A reference in the task format around the body of its forward."""
     body = textwrap.indent(textwrap.dedent(forward).strip(), " " * 8)
     made = textwrap.indent(textwrap.dedent(init).strip(), " " * 8)
-    return (f"{HEAD}\n\nclass Model(nn.Module):\n    def __init__(self{takes}):\n        super().__init__()\n{made}\n\n"
-            f"    def forward(self, {args}):\n{body}\n\n\ndef get_inputs():\n    return [{inputs}]\n\n\n"
-            f"def get_init_inputs():\n    return [{values}]\n")
+    return (
+        f"{HEAD}\n\nclass Model(nn.Module):\n    def __init__(self{takes}):\n        super().__init__()\n{made}\n\n"
+        f"    def forward(self, {args}):\n{body}\n\n\ndef get_inputs():\n    return [{inputs}]\n\n\n"
+        f"def get_init_inputs():\n    return [{values}]\n"
+    )
 
 
 def candidate(kernel: str, forward: str, args: str = "x", init: str = "pass", takes: str = "", top: str = "") -> str:
     """A candidate around its kernels and the body of its forward."""
     body = textwrap.indent(textwrap.dedent(forward).strip(), " " * 8)
     made = textwrap.indent(textwrap.dedent(init).strip(), " " * 8)
-    return (f"{TRITON}{textwrap.dedent(top)}\n\n{textwrap.dedent(kernel)}\n\nclass ModelNew(nn.Module):\n"
-            f"    def __init__(self{takes}):\n        super().__init__()\n{made}\n\n    def forward(self, {args}):\n{body}\n")
+    return (
+        f"{TRITON}{textwrap.dedent(top)}\n\n{textwrap.dedent(kernel)}\n\nclass ModelNew(nn.Module):\n"
+        f"    def __init__(self{takes}):\n        super().__init__()\n{made}\n\n"
+        f"    def forward(self, {args}):\n{body}\n"
+    )
 
 
 # An elementwise kernel with a hole for the arithmetic: x is loaded, y is stored.
@@ -71,4 +83,6 @@ def write():
     """The builders above, for tests: importlib mode has no package to import them from."""
     import types
 
-    return types.SimpleNamespace(module=module, candidate=candidate, pointwise=pointwise, SQUARE=SQUARE, POINTWISE=POINTWISE, LAUNCH=LAUNCH)
+    return types.SimpleNamespace(
+        module=module, candidate=candidate, pointwise=pointwise, SQUARE=SQUARE, POINTWISE=POINTWISE, LAUNCH=LAUNCH
+    )

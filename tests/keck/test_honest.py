@@ -14,7 +14,9 @@ def e(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
     x = tl.exp(x - tl.max(x, axis=0))
     tl.store(y_ptr + tl.program_id(0) * n + cols, x / tl.sum(x, axis=0), mask=mask)
 """
-ROW_LAUNCH = "y = torch.empty_like(x)\ne[(x.shape[0],)](x, y, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))\nreturn y"
+ROW_LAUNCH = (
+    "y = torch.empty_like(x)\ne[(x.shape[0],)](x, y, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))\nreturn y"
+)
 
 
 def accepted(judgement):
@@ -37,26 +39,48 @@ def test_rows_with_a_short_name_and_words_in_the_docstring(judge, write):
     accepted(judge(write.module("return torch.softmax(x, dim=-1)"), write.candidate(ROWS, ROW_LAUNCH)))
 
 
-@pytest.mark.parametrize("decorator, arguments", [
-    ("@triton.autotune(configs=[triton.Config({'BLOCK': 64}), triton.Config({'BLOCK': 256}, num_warps=8)], key=['n'])", ""),
-    ("@triton.heuristics({'BLOCK': lambda args: triton.next_power_of_2(min(256, args['n']))})", ""),
-], ids=["autotune", "heuristics"])
+@pytest.mark.parametrize(
+    "decorator, arguments",
+    [
+        (
+            "@triton.autotune(configs=[triton.Config({'BLOCK': 64}), "
+            "triton.Config({'BLOCK': 256}, num_warps=8)], key=['n'])",
+            "",
+        ),
+        ("@triton.heuristics({'BLOCK': lambda args: triton.next_power_of_2(min(256, args['n']))})", ""),
+    ],
+    ids=["autotune", "heuristics"],
+)
 def test_decorated_kernels(judge, write, decorator, arguments):
     kernel = write.POINTWISE.format(body="y = x * x + x").replace("@triton.jit", f"{decorator}\n@triton.jit")
-    forward = "y = torch.empty_like(x)\nkernel[lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)](x, y, x.numel())\nreturn y"
+    forward = """
+    y = torch.empty_like(x)
+    kernel[lambda meta: (triton.cdiv(x.numel(), meta['BLOCK']),)](x, y, x.numel())
+    return y
+    """
     accepted(judge(write.SQUARE, write.candidate(kernel, forward)))
 
 
 def test_helper_kernels_constants_and_a_reduction_of_its_own(judge, write):
-    top = "LIMIT = tl.constexpr(6.0)\n\n\n@triton.jit\ndef clip(x, low: tl.constexpr):\n    return tl.minimum(tl.maximum(x, low), LIMIT)\n\n\n" \
-          "@triton.jit\ndef larger(a, b):\n    return tl.maximum(a, b)\n"
-    kernel = ROWS.replace("tl.max(x, axis=0)", "tl.reduce(x, 0, larger)").replace("mask=mask, other=-float", "mask=mask, other=-float") \
+    top = (
+        "LIMIT = tl.constexpr(6.0)\n\n\n@triton.jit\ndef clip(x, low: tl.constexpr):\n"
+        "    return tl.minimum(tl.maximum(x, low), LIMIT)\n\n\n"
+        "@triton.jit\ndef larger(a, b):\n    return tl.maximum(a, b)\n"
+    )
+    kernel = (
+        ROWS.replace("tl.max(x, axis=0)", "tl.reduce(x, 0, larger)")
+        .replace("mask=mask, other=-float", "mask=mask, other=-float")
         .replace("    x = tl.exp(", "    x = tl.where(mask, clip(x, 0.0), -float('inf'))\n    x = tl.exp(")
-    accepted(judge(write.module("return torch.softmax(F.relu6(x), dim=-1)"), write.candidate(kernel, ROW_LAUNCH, top=top)))
+    )
+    accepted(
+        judge(write.module("return torch.softmax(F.relu6(x), dim=-1)"), write.candidate(kernel, ROW_LAUNCH, top=top))
+    )
 
 
 def test_weights_by_name_and_prepacking_in_forward(judge, write):
-    reference = write.module("return x * self.scale.weight[0]", "torch.randn(7, 16)", init="self.scale = nn.Linear(16, 1)")
+    reference = write.module(
+        "return x * self.scale.weight[0]", "torch.randn(7, 16)", init="self.scale = nn.Linear(16, 1)"
+    )
     kernel = """
     @triton.jit
     def kernel(x_ptr, w_ptr, y_ptr, n, BLOCK: tl.constexpr):
@@ -88,11 +112,15 @@ def test_a_table_made_in_the_constructor(judge, write):
     accepted(judge(reference, write.candidate(kernel, forward, init=init)))
 
 
-@pytest.mark.parametrize("expression, body, dtype, shape", [
-    ("x > 0.3", "y = x > 0.3", "torch.bool", "x.shape"),
-    ("(x > 0).to(torch.int64)", "y = (x > 0).to(tl.int64)", "torch.int64", "x.shape"),
-    ("x.half()", "y = x.to(tl.float16)", "torch.float16", "x.shape"),
-], ids=["bool", "int64", "float16"])
+@pytest.mark.parametrize(
+    "expression, body, dtype, shape",
+    [
+        ("x > 0.3", "y = x > 0.3", "torch.bool", "x.shape"),
+        ("(x > 0).to(torch.int64)", "y = (x > 0).to(tl.int64)", "torch.int64", "x.shape"),
+        ("x.half()", "y = x.to(tl.float16)", "torch.float16", "x.shape"),
+    ],
+    ids=["bool", "int64", "float16"],
+)
 def test_other_dtypes(judge, write, expression, body, dtype, shape):
     forward = write.LAUNCH.replace("torch.empty_like(x)", f"torch.empty({shape}, dtype={dtype}, device=x.device)")
     accepted(judge(write.module(f"return {expression}"), write.pointwise(body, forward)))
@@ -117,8 +145,11 @@ def test_tuple_of_a_row_sum_and_a_scalar(judge, write):
 
 
 def test_views_keep_their_strides_and_plain_values_pass_through(judge, write):
-    reference = write.module("return x * factor if mask is None else x * mask", "torch.randn(5, 24).t(), None, 3, True, 0.5",
-                             args="x, mask, n, flag, factor")
+    reference = write.module(
+        "return x * factor if mask is None else x * mask",
+        "torch.randn(5, 24).t(), None, 3, True, 0.5",
+        args="x, mask, n, flag, factor",
+    )
     kernel = """
     @triton.jit
     def kernel(x_ptr, y_ptr, rows, cols, sx, sy, factor, BLOCK: tl.constexpr):
@@ -137,8 +168,15 @@ def test_views_keep_their_strides_and_plain_values_pass_through(judge, write):
     assert judge(reference, write.candidate(kernel, ignores, args="x, mask, n, flag, factor")).reason == "wrong_values"
 
 
-@pytest.mark.parametrize("top, name", [("from triton.language.extra import libdevice\n", "libdevice.tanh"), ("", "tl.extra.cuda.libdevice.tanh"),
-                                       ("from triton.language.extra.libdevice import tanh\n", "tanh"), ("", "2 * tl.sigmoid(2 * x) - 1 + 0 *")])
+@pytest.mark.parametrize(
+    "top, name",
+    [
+        ("from triton.language.extra import libdevice\n", "libdevice.tanh"),
+        ("", "tl.extra.cuda.libdevice.tanh"),
+        ("from triton.language.extra.libdevice import tanh\n", "tanh"),
+        ("", "2 * tl.sigmoid(2 * x) - 1 + 0 *"),
+    ],
+)
 def test_device_math_functions(judge, write, top, name):
     accepted(judge(write.module("return torch.tanh(x)"), write.pointwise(f"y = {name}(x)", top=top)))
 
@@ -178,11 +216,19 @@ def test_policy_kernelbench_lets_torch_compute_and_counts_it(verifier, write):
 
 
 def test_constructor_arguments_and_other_sizes_by_case(judge, write):
-    reference = write.module("return x * self.factor", "torch.randn(int(torch.randint(3, 9, ())), 10)", init="self.factor = factor",
-                             takes=", factor", values="2.5")
-    source = write.candidate(write.POINTWISE.replace("n, BLOCK", "n, factor, BLOCK").format(body="y = x * factor"),
-                             "y = torch.empty_like(x)\nkernel[(1,)](x, y, x.numel(), self.factor, BLOCK=128)\nreturn y",
-                             init="self.factor = factor", takes=", factor, spare=3")
+    reference = write.module(
+        "return x * self.factor",
+        "torch.randn(int(torch.randint(3, 9, ())), 10)",
+        init="self.factor = factor",
+        takes=", factor",
+        values="2.5",
+    )
+    source = write.candidate(
+        write.POINTWISE.replace("n, BLOCK", "n, factor, BLOCK").format(body="y = x * factor"),
+        "y = torch.empty_like(x)\nkernel[(1,)](x, y, x.numel(), self.factor, BLOCK=128)\nreturn y",
+        init="self.factor = factor",
+        takes=", factor, spare=3",
+    )
     accepted(judge(reference, source))
     fixed = source.replace("x.numel(), self", "30, self")
     assert judge(reference, fixed).reason in ("wrong_values", "non_finite")
@@ -202,7 +248,8 @@ def test_indexing_moving_and_asking_the_device(judge, write):
     y[0] = 3.0
     parts = x.contiguous()
     with torch.cuda.device(x.device):
-        kernel[(min(1, torch.cuda.get_device_properties(x.device).multi_processor_count),)](parts, y, parts.numel(), BLOCK=32)
+        units = torch.cuda.get_device_properties(x.device).multi_processor_count
+        kernel[(min(1, units),)](parts, y, parts.numel(), BLOCK=32)
     return y.view(-1, 1)[:, 0]
     """
     accepted(judge(write.module("return x[2, 1:] * 2", "torch.randn(12, 20)"), write.candidate(kernel, forward)))

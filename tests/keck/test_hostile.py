@@ -1,4 +1,6 @@
-"""Candidates and modules that attack or fall over: each yields a verdict with a reason, and the next is judged as if nothing had been."""
+"""Candidates and modules that attack or fall over: each yields a verdict with a reason, and the next is judged as if
+nothing had been.
+"""
 
 import os
 import signal
@@ -35,23 +37,59 @@ def hostile(write, folder: Path) -> dict:
         "calls home": (p(top="import socket\nsocket.create_connection(('127.0.0.1', 22), 1)"), {"load_error"}),
         "kills everything": (p(top="import os, signal\nos.kill(-1, signal.SIGKILL)"), {"load_error"}),
         "kills its parent": (p(top="import os, signal\nos.kill(os.getppid(), signal.SIGKILL)"), {"load_error"}),
-        "threads without end": (first("import threading\nwhile True: threading.Thread(target=input).start()\n"), {"timeout", "forward_error",
-                                                                                              "out_of_memory", "crashed"}),
+        "threads without end": (
+            first("import threading\nwhile True: threading.Thread(target=input).start()\n"),
+            {"timeout", "forward_error", "out_of_memory", "crashed"},
+        ),
         "recurses": (first("def f(): f()\nf()"), {"forward_error"}),
         "raises a base exception": (first("raise KeyboardInterrupt"), {"exited"}),
-        "writes on every descriptor": (p(top="import os\nfor fd in range(3, 64):\n    try:\n        os.write(fd, b'x' * 4096)\n"
-                                             "    except OSError:\n        pass\nos._exit(0)"), {"output_too_large", "bad_tape", "exited"}),
-        "forges a tape": (p(top="import os, json, struct\ntext = json.dumps({'tape': {'sources': [], 'init': [], 'forward': [], 'kernels': [], "
-                                "'output': {'s': 1}}, 'parameters': []}).encode()\n"
-                                "os.write(3, struct.pack('<QI', len(text), len(text)) + text)\nos._exit(0)"), {"structure"}),
-        "forges a verdict": (p(top="import os, json, struct\ntext = json.dumps({'judgement': {'stage': 'correct'}, 'parameters': []}).encode()\n"
-                                   "os.write(3, struct.pack('<QI', len(text), len(text)) + text)\nos._exit(0)"), {"bad_tape"}),
-        "sends nested brackets": (p(top="import os, struct\ntext = b'[' * 100000\n"
-                                        "os.write(3, struct.pack('<QI', len(text), len(text)) + text)\nos._exit(0)"), {"bad_tape"}),
-        "looks for outputs": (write.candidate("", "import gc\nfor t in gc.get_objects():\n    if type(t) is torch.Tensor and t.shape == x.shape:\n"
-                                                  "        return t.clone()\nreturn torch.zeros_like(x)"), {"no_launch", "torch_operator", "unsupported"}),
-        "patches torch": (p(top="torch.allclose = lambda *a, **k: True\ntorch.equal = lambda *a: True\ntorch.empty_like = torch.zeros_like",
-                            body="y = x"), {"wrong_values"}),
+        "writes on every descriptor": (
+            p(
+                top="import os\nfor fd in range(3, 64):\n    try:\n        os.write(fd, b'x' * 4096)\n"
+                "    except OSError:\n        pass\nos._exit(0)"
+            ),
+            {"output_too_large", "bad_tape", "exited"},
+        ),
+        "forges a tape": (
+            p(
+                top="import os, json, struct\n"
+                "text = json.dumps({'tape': {'sources': [], 'init': [], 'forward': [], 'kernels': [], "
+                "'output': {'s': 1}}, 'parameters': []}).encode()\n"
+                "os.write(3, struct.pack('<QI', len(text), len(text)) + text)\nos._exit(0)"
+            ),
+            {"structure"},
+        ),
+        "forges a verdict": (
+            p(
+                top="import os, json, struct\n"
+                "text = json.dumps({'judgement': {'stage': 'correct'}, 'parameters': []}).encode()\n"
+                "os.write(3, struct.pack('<QI', len(text), len(text)) + text)\nos._exit(0)"
+            ),
+            {"bad_tape"},
+        ),
+        "sends nested brackets": (
+            p(
+                top="import os, struct\ntext = b'[' * 100000\n"
+                "os.write(3, struct.pack('<QI', len(text), len(text)) + text)\nos._exit(0)"
+            ),
+            {"bad_tape"},
+        ),
+        "looks for outputs": (
+            write.candidate(
+                "",
+                "import gc\nfor t in gc.get_objects():\n    if type(t) is torch.Tensor and t.shape == x.shape:\n"
+                "        return t.clone()\nreturn torch.zeros_like(x)",
+            ),
+            {"no_launch", "torch_operator", "unsupported"},
+        ),
+        "patches torch": (
+            p(
+                top="torch.allclose = lambda *a, **k: True\ntorch.equal = lambda *a: True\n"
+                "torch.empty_like = torch.zeros_like",
+                body="y = x",
+            ),
+            {"wrong_values"},
+        ),
     }
 
 
@@ -78,8 +116,12 @@ def test_what_the_sandbox_holds_here(verifier):
 
 
 def test_modules_are_sandboxed_too(verifier, write):
-    jobs = [ModuleJob(write.module("while True: pass"), (0,), (1.0,)), ModuleJob("import os\nos._exit(0)\n"),
-            ModuleJob(write.module("return x", "open('/etc/passwd', 'a')")), ModuleJob(write.SQUARE)]
+    jobs = [
+        ModuleJob(write.module("while True: pass"), (0,), (1.0,)),
+        ModuleJob("import os\nos._exit(0)\n"),
+        ModuleJob(write.module("return x", "open('/etc/passwd', 'a')")),
+        ModuleJob(write.SQUARE),
+    ]
     runs = verifier.run_modules(jobs)
     assert [r.ok for r in runs] == [False, False, False, True]
     assert [r.reason for r in runs[:2]] == ["timeout", "exited"] and not any(r.fault for r in runs)
@@ -97,7 +139,10 @@ def test_a_dead_warm_process_is_replaced(verifier, write):
 def test_killed_in_the_middle_is_a_fault_and_tried_again(verifier, write):
     import threading
 
-    task = Task(write.SQUARE, write.pointwise(forward="import time\nend = time.time() + 0.8\nwhile time.time() < end: pass\n" + write.LAUNCH))
+    task = Task(
+        write.SQUARE,
+        write.pointwise(forward="import time\nend = time.time() + 0.8\nwhile time.time() < end: pass\n" + write.LAUNCH),
+    )
     process = verifier.pool.current().process
     killer = threading.Timer(0.3, process.kill)
     killer.start()

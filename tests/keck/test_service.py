@@ -21,7 +21,9 @@ def address():
 
 
 def test_two_clients_at_once_share_the_pool(address, write):
-    tasks = [Task(write.SQUARE, write.pointwise() + f"\n# {i}\n") for i in range(6)] + [Task(write.SQUARE, write.pointwise("y = x"))]
+    tasks = [Task(write.SQUARE, write.pointwise() + f"\n# {i}\n") for i in range(6)] + [
+        Task(write.SQUARE, write.pointwise("y = x"))
+    ]
     found = {}
 
     def ask(name: str):
@@ -38,13 +40,19 @@ def test_two_clients_at_once_share_the_pool(address, write):
 
 def test_modules_and_a_loop_that_is_left_early(address, write):
     with connect(address) as client:
-        for _, verdict in client.verify_iter([Task(write.SQUARE, write.pointwise() + f"\n# early {i}\n") for i in range(4)]):
+        for _, verdict in client.verify_iter(
+            [Task(write.SQUARE, write.pointwise() + f"\n# early {i}\n") for i in range(4)]
+        ):
             assert verdict.correct
             break
         run = client.run_modules([ModuleJob(write.SQUARE, (0, 1), (1.0,))])[0]
     assert run.ok and [c.seed for c in run.cases] == [0, 1] and run.passed_by == "" and run.launches == 2
     x = run.cases[1].inputs[0]
-    assert run.cases[1].outputs.equal(x * x + x) and str(run.cases[1].outputs64.dtype) == "torch.float64" and run.cases[1].repeat_equal
+    assert (
+        run.cases[1].outputs.equal(x * x + x)
+        and str(run.cases[1].outputs64.dtype) == "torch.float64"
+        and run.cases[1].repeat_equal
+    )
 
 
 def test_a_wrong_key_is_refused(address, write):
@@ -52,20 +60,24 @@ def test_a_wrong_key_is_refused(address, write):
         connect(address, b"another key")
     with connect(address) as client:
         assert client.verify([Task(write.SQUARE, write.pointwise())])[0].correct
-    assert os.stat(f"{address}.key").st_mode & 0o077 == 0 and os.stat(Path(address).parent).st_mode & 0o077 == 0
+    assert Path(f"{address}.key").stat().st_mode & 0o077 == 0 and Path(address).parent.stat().st_mode & 0o077 == 0
 
 
 def test_it_ends_with_the_process_that_started_it(tmp_path):
-    code = ("import os, sys, time\nfrom kernelzero.keck import connect, running_service\nwith running_service(workers=1) as a:\n"
-            "    print(connect(a).about()['pid'], flush=True)\n    time.sleep(60)\n")
+    code = (
+        "import os, sys, time\nfrom kernelzero.keck import connect, running_service\n"
+        "with running_service(workers=1) as a:\n"
+        "    print(connect(a).about()['pid'], a, flush=True)\n    time.sleep(60)\n"
+    )
     owner = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
-    service = int(owner.stdout.readline())
+    pid, address = owner.stdout.readline().split()
+    service = int(pid)
     owner.send_signal(signal.SIGKILL)
     owner.wait()
     deadline = time.time() + 5
     while time.time() < deadline and _alive(service):
         time.sleep(0.05)
-    assert not _alive(service)
+    assert not _alive(service) and not Path(address).parent.exists()
 
 
 def _alive(pid: int) -> bool:
