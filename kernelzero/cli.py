@@ -53,7 +53,7 @@ def profiles() -> None:
 def settings(profile: str = "tiny", *, set_: Overrides = None) -> None:
     """Every setting of a profile with its value and what it means."""
     from kernelzero.config import load
-    from kernelzero.report.tables import settings_table
+    from kernelzero.report import settings_table
     _console().print(settings_table(load(profile, set_ or [])))
 
 
@@ -73,13 +73,11 @@ def sql(name: str = "", *params: str, list_: Annotated[bool, Parameter(name="--l
     params: name=value of the query's parameters.
     """
     if list_ or not name:
-        table = _table("query", "the question it answers")
         for query, question in _store(home).queries():
-            table.add_row(query, question)
-        _console().print(table)
+            _console().print(f"[bold]{query}[/bold]  {question}")
         return
     if " " in name.strip():
-        _print_frame(_store(home).query(name))
+        _print_frame(_existing(home).query(name))
         return
     given = {}
     for item in params:
@@ -93,7 +91,7 @@ def sql(name: str = "", *params: str, list_: Annotated[bool, Parameter(name="--l
 @app.command
 def show(id: str, *, home: Home = HOME) -> None:
     """Everything about a module or a kernel, by its id or the beginning of it."""
-    from kernelzero.report.tables import print_description
+    from kernelzero.report import print_description
     from kernelzero.store import describe
     print_description(_console(), describe(_existing(home), id))
 
@@ -109,7 +107,7 @@ def verify(reference: str, candidate: str, *, policy: str = "strict", seeds: int
     policy: strict (compute by own kernels only) or kernelbench (torch operators allowed).
     seeds: number of input draws.
     """
-    from kernelzero.report.tables import print_verdict
+    from kernelzero.report import print_verdict
     from kernelzero.verify import verify_sources
     verdict = verify_sources(_read(reference), _read(candidate), policy, seeds)
     print_verdict(_console(), verdict)
@@ -135,7 +133,7 @@ def _flow(name: str, home: str):
     except OSError as error:
         raise UserError(f"cannot write into {home}: {error.strerror}; give another folder with --home") from None
     quiet = {"PREFECT_HOME": str(workspace / "prefect"), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_LOGGING_LEVEL": "CRITICAL",
-             "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL", "MLFLOW_DISABLE_TELEMETRY": "true", "TOKENIZERS_PARALLELISM": "false"}
+             "PREFECT_SERVER_LOGGING_LEVEL": "CRITICAL", "MLFLOW_DISABLE_TELEMETRY": "true", "TOKENIZERS_PARALLELISM": "false", "MLFLOW_LOGGING_LEVEL": "ERROR"}
     for key, value in quiet.items():
         os.environ.setdefault(key, value)
     return getattr(import_module(f"kernelzero_flows.{name}"), name)
@@ -158,33 +156,13 @@ def _show_query(name: str, params: dict, home: str) -> None:
 
 
 def _print_frame(frame) -> None:
-    table = _table(*frame.columns)
-    for row in frame.iter_rows():
-        table.add_row(*(_cell(value) for value in row))
-    _console().print(table if frame.height else "no rows")
-
-
-def _cell(value) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(str, value))
-    return str(value)
-
-
-def _table(*columns: str):
-    from rich.table import Table
-    table = Table(header_style="bold")
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
+    from kernelzero.report import frame_table
+    _console().print(frame_table(frame) if frame.height else "no rows")
 
 
 def _console():
     from rich.console import Console
-    return Console(highlight=False)
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
 
 
 def _read(path: str) -> str:

@@ -17,6 +17,10 @@ from kernelzero.kernels import coder_prompt
 from kernelzero.models import checkpoints
 from kernelzero.modules import proposer_prompt
 
+# Standard deviation of the initial weights. transformers' 0.02 suits widths of thousands; at width 128 and 1,200 tokens 0.06 gives
+# pass@1 .40 where 0.02 gives .25 after the same 500 steps (docs/results.md).
+INIT = 0.06
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -59,7 +63,7 @@ def tiny_model(config: Config, samples: list[Pair]):
     model = Qwen2ForCausalLM(Qwen2Config(
         vocab_size=len(tokenizer), hidden_size=settings.hidden, intermediate_size=settings.intermediate,
         num_hidden_layers=settings.layers, num_attention_heads=settings.heads, num_key_value_heads=settings.heads,
-        max_position_embeddings=1024, tie_word_embeddings=True, bos_token_id=None,
+        max_position_embeddings=1024, tie_word_embeddings=True, initializer_range=INIT, bos_token_id=None,
         eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id))
     return model, tokenizer
 
@@ -91,8 +95,7 @@ def warm_start(config: Config, folder: Path, samples: list[Pair], on_step=None) 
             learning_rate=settings.learning_rate, lr_scheduler_type="cosine", warmup_steps=20, weight_decay=0.01,
             adam_beta2=0.95, bf16=config.base.dtype == "bfloat16", use_cpu=config.base.device == "cpu",
             gradient_checkpointing=False, seed=settings.seed, save_strategy="no", logging_steps=10, report_to=[],
-            disable_tqdm=True, max_length=1024, completion_only_loss=True, train_sampling_strategy="group_by_length",
-            dataloader_pin_memory=False))
+            disable_tqdm=True, max_length=1024, completion_only_loss=True, dataloader_pin_memory=False))
     trainer.train()
     shutil.rmtree(scratch, ignore_errors=True)
     return checkpoints.save(trainer.model, tokenizer, folder, config.base.style)

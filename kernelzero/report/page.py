@@ -3,6 +3,7 @@
 import io
 from pathlib import Path
 
+from kernelzero.report.tables import cell
 from kernelzero.store import Store
 from kernelzero.store.records import Run
 from kernelzero.store.show import describe
@@ -21,24 +22,13 @@ def write_report(store: Store, run_id: str, path: str | Path) -> None:
     (run,) = store.rows(Run, run_id=run_id)
     frames = {name: store.named(name, run_id=run_id) for name in TITLES}
     page = Environment(loader=PackageLoader("kernelzero.report", "."), autoescape=True).get_template("page.html.j2").render(
-        run=run, tables=[(TITLES[name], frame.columns, [[_cell(v) for v in row] for row in frame.iter_rows()]) for name, frame in frames.items()],
+        run=run, tables=[(TITLES[name], frame.columns, [[cell(v) for v in row] for row in frame.iter_rows()]) for name, frame in frames.items()],
         pictures=[_learning(frames["curriculum"]), _frontier(store, run_id)], examples=_examples(store, run_id),
         roofline=run.config["base"]["device"] == "cpu")
     path = Path(path)
     partial = path.with_name(path.name + ".partial")
     partial.write_text(page)
     partial.replace(path)
-
-
-def _cell(value) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(str, value))
-    text = str(value)
-    return text[:12] if len(text) == 64 and " " not in text else text
 
 
 def _svg(figure) -> str:

@@ -1,6 +1,7 @@
 """The warm start as a stage: corpus, tokenizer, SFT, and the co-occurrence distribution of the corpus' API sets."""
 
 import json
+import time
 from pathlib import Path
 
 from kernelzero import corpus
@@ -18,8 +19,10 @@ def co_occurrence(config) -> CoOccurrence:
 
 
 def run(context: Context) -> dict:
+    started = time.perf_counter()
     target = Path(context.spec.folder) / "model"
     digest = warm_start(context.config, target, pairs(context.config),
                         on_step=lambda step, steps, loss: context.progress(step=step, steps=steps, loss=loss))
+    context.clock.training_s = time.perf_counter() - started
     (Path(context.spec.folder) / "co_occurrence.json").write_text(json.dumps(co_occurrence(context.config).to_dict()))
     return {"model": str(target), "digest": digest}
