@@ -1,8 +1,8 @@
 """The task format, read from the syntax tree: does a source define exactly what a module must define?
 
 Exactly: imports, a docstring, constants of literals, `class Model(nn.Module)` with `forward`, `get_inputs()` and
-`get_init_inputs()`. Methods of Model are free. With exact=False (a suite's or a user's own module) helper functions and
-helper classes may stand beside them. Whether the code behaves is hygiene.py's and the sandbox's business.
+`get_init_inputs()`. Methods of Model are free. With exact=False (a suite's or a user's own module) anything may
+stand beside them. Whether the code behaves is hygiene.py's and the sandbox's business.
 """
 
 import ast
@@ -18,8 +18,6 @@ _PARTS = {"Model": Reason.NO_MODEL, "get_inputs": Reason.NO_GET_INPUTS, "get_ini
 
 def parse(source: str) -> ast.Module | Finding:
     """The syntax tree, or the finding that there is none."""
-    if len(source) > MAX_CHARACTERS:
-        return Finding(Reason.TOO_LONG, f"{len(source)} characters; the limit is {MAX_CHARACTERS}")
     try:
         tree = ast.parse(normalise(source))
         compile(tree, "<module>", "exec", dont_inherit=True)  # finds `return` at the top level; runs nothing
@@ -27,10 +25,17 @@ def parse(source: str) -> ast.Module | Finding:
         return Finding(Reason.SYNTAX_ERROR, f"line {error.lineno}: {error.msg}", error.lineno or 0)
     except (ValueError, RecursionError, MemoryError) as error:  # a null byte, nesting beyond the parser's stack
         return Finding(Reason.SYNTAX_ERROR, f"cannot be parsed: {error or type(error).__name__}")
-    nodes = sum(1 for _ in ast.walk(tree))
-    if nodes > MAX_NODES:
-        return Finding(Reason.TOO_LONG, f"{nodes} syntax nodes; the limit is {MAX_NODES}")
     return tree
+
+
+def check_length(source: str, tree: ast.Module) -> list[Finding]:
+    """A proposal's size has a limit; a suite's or a user's module has none."""
+    nodes = sum(1 for _ in ast.walk(tree))
+    if len(source) > MAX_CHARACTERS:
+        return [Finding(Reason.TOO_LONG, f"{len(source)} characters; the limit is {MAX_CHARACTERS}")]
+    if nodes > MAX_NODES:
+        return [Finding(Reason.TOO_LONG, f"{nodes} syntax nodes; the limit is {MAX_NODES}")]
+    return []
 
 
 def check_contract(tree: ast.Module, exact: bool = True) -> list[Finding]:
@@ -54,16 +59,15 @@ def check_contract(tree: ast.Module, exact: bool = True) -> list[Finding]:
         return [*findings, Finding(Reason.NO_FORWARD, "class Model has no method forward", model.lineno)]
     findings += _signatures(by_name, methods)
     findings += _doubles(definitions, model)
-    if exact:
-        findings += [
-            Finding(Reason.EXTRA_DEFINITION, f"{n.name} is defined beside the contract", n.lineno)
-            for n in definitions
-            if n.name not in _PARTS
-        ]
+    if not exact:
+        return findings
     findings += [
-        Finding(
-            Reason.EXTRA_STATEMENT, "a top-level statement that is no import, definition or literal constant", n.lineno
-        )
+        Finding(Reason.EXTRA_DEFINITION, f"{n.name} is defined beside the contract", n.lineno)
+        for n in definitions
+        if n.name not in _PARTS
+    ]
+    findings += [
+        Finding(Reason.EXTRA_STATEMENT, "a top-level statement that is no import, definition or constant", n.lineno)
         for position, n in enumerate(tree.body)
         if not _allowed(n, position)
     ]
@@ -142,8 +146,14 @@ def _allowed(node: ast.stmt, position: int) -> bool:
         return position == 0 and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        return all(isinstance(t, ast.Name) and t.id not in _PARTS for t in targets) and is_literal(node.value)
+        return all(_constant_target(t) for t in targets) and is_literal(node.value)
     return False
+
+
+def _constant_target(target: ast.expr) -> bool:
+    if isinstance(target, ast.Tuple):
+        return all(_constant_target(item) for item in target.elts)
+    return isinstance(target, ast.Name) and target.id not in _PARTS
 
 
 def is_literal(node: ast.expr) -> bool:

@@ -17,7 +17,7 @@ from kernelzero.apis import check_api_set, extract
 from kernelzero.keck.reasons import Reason as KeckReason
 from kernelzero.keck.runs import ModuleJob, ModuleRun
 from kernelzero.modules.archive import Archive
-from kernelzero.modules.contract import check_contract, parse
+from kernelzero.modules.contract import check_contract, check_length, parse
 from kernelzero.modules.hygiene import check_hygiene
 from kernelzero.modules.near import THRESHOLD, Decontamination
 from kernelzero.modules.probes import check_probe, probe, probed_inputs
@@ -78,7 +78,7 @@ def check_source(source: str | None) -> Finding | None:
     tree = parse(source)
     if isinstance(tree, Finding):
         return tree
-    findings = check_contract(tree) or check_hygiene(tree)
+    findings = check_length(source, tree) or check_contract(tree) or check_hygiene(tree)
     return findings[0] if findings else None
 
 

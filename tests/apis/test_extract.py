@@ -156,8 +156,8 @@ def test_a_helper_hides_what_was_imported():
 def test_helper_classes_are_followed_only_when_used():
     helpers = (
         HEAD + "\n\nclass Block(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-        "        self.l = nn.Linear(8, 8)\n    def forward(self, x):\n        return torch.relu(self.l(x))\n\n\nclass Other(nn.Module):\n"
-        "    def forward(self, x):\n        return torch.sin(x)\n"
+        "        self.l = nn.Linear(8, 8)\n    def forward(self, x):\n        return torch.relu(self.l(x))\n"
+        "\n\nclass Other(nn.Module):\n    def forward(self, x):\n        return torch.sin(x)\n"
     )
     used = module(
         "return self.b(x)", "self.b = nn.Sequential(*[Block() for _ in range(2)])\nself.o = Other()", head=helpers

@@ -32,9 +32,7 @@ HONEST = {
     "linear": module("return torch.relu(self.l(x))", "self.l = nn.Linear(n, 6)", init_arguments=", n", init_inputs="8"),
     "layer_norm": module("return self.n(x)", "self.n = nn.LayerNorm(8)"),
     "softmax": module("return torch.softmax(x, dim=-1)", inputs="torch.randn(16, 64)"),
-    "conv": module(
-        "return torch.tanh(self.c(x))", "self.c = nn.Conv2d(3, 4, 3, padding=1)", inputs="torch.randn(2, 3, 8, 8)"
-    ),
+    "conv": module("return torch.tanh(self.c(x))", "self.c = nn.Conv2d(3, 4, 3, padding=1)", inputs="torch.randn(2, 3, 8, 8)"),
     "matmul_epilogue": module(
         "y = x @ w\nreturn F.gelu(y + self.b) * 0.5",
         "self.b = nn.Parameter(torch.randn(6))",
@@ -54,9 +52,7 @@ HONEST = {
     "dictionary": module("return {'a': x.sum(dim=-1), 'b': torch.exp(x)}"),
     "embedding": module("return self.e(i) * 2.0", "self.e = nn.Embedding(16, 4)", "i", "torch.randint(0, 16, (32,))"),
     "loss": module("return F.mse_loss(x, y)", "", "x, y", "torch.randn(4, 8), torch.randn(4, 8)"),
-    "fixed_mask": module(
-        "return torch.where(m, x, -x)", "", "x, m", "torch.randn(4, 8), torch.ones(4, 8, dtype=torch.bool).tril()"
-    ),
+    "fixed_mask": module("return torch.where(m, x, -x)", "", "x, m", "torch.randn(4, 8), torch.ones(4, 8, dtype=torch.bool).tril()"),
     "none_and_scalars": module(
         "y = x * s\nif m is not None:\n    y = y + m\nreturn y.roll(k, dims=-1)",
         "",
@@ -65,9 +61,7 @@ HONEST = {
     ),
     "transpose": module("return x.transpose(0, 1).contiguous()"),
     "large_softmax": module("return torch.softmax(x, dim=-1)", inputs="torch.randn(4, 4096)"),
-    "dropout_of_eval": module(
-        "return F.dropout(self.d(x).sin(), 0.1, training=self.training)", "self.d = nn.Dropout(0.1)"
-    ),
+    "dropout_of_eval": module("return F.dropout(self.d(x).sin(), 0.1, training=self.training)", "self.d = nn.Dropout(0.1)"),
     "in_place_on_its_own": module("y = x.clone()\ny.mul_(2.0)\ny += 1.0\nreturn torch.sin(y)"),
     "a_constant_and_a_method": module(
         "return self.scaled(x)",

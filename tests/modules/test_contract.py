@@ -2,7 +2,7 @@ import pytest
 from module_sources import HONEST, module
 
 from kernelzero.modules import Reason, Step, check_source
-from kernelzero.modules.contract import check_contract, parse
+from kernelzero.modules.contract import check_contract, check_length, parse
 from kernelzero.modules.hygiene import check_hygiene
 from kernelzero.modules.reasons import Finding, step_of
 
@@ -12,8 +12,9 @@ def reasons(source):
     tree = parse(source)
     if isinstance(tree, Finding):
         return {tree.reason}
-    contract = check_contract(tree)
-    missing = {Reason.NO_MODEL, Reason.NO_GET_INPUTS, Reason.NO_GET_INIT_INPUTS, Reason.NO_FORWARD}
+    too_long = check_length(source, tree)
+    contract = too_long or check_contract(tree)
+    missing = {Reason.NO_MODEL, Reason.NO_GET_INPUTS, Reason.NO_GET_INIT_INPUTS, Reason.NO_FORWARD, Reason.TOO_LONG}
     return {f.reason for f in contract + ([] if {f.reason for f in contract} & missing else check_hygiene(tree))}
 
 
@@ -116,6 +117,7 @@ def test_honest_modules_pass(name):
 @pytest.mark.parametrize(
     "source",
     [
+        "H, W = (4, 8)\n" + GOOD,
         GOOD.replace("torch.relu(x)", "torch.relu(x)  # try: eval('open')"),
         '"""Reads open(), os and __class__ in words only."""\n' + GOOD,
         module("'''global state'''\nreturn torch.relu(x).to(torch.float32)"),
@@ -138,14 +140,10 @@ def test_what_only_looks_forbidden(source):
 
 
 def test_helpers_are_allowed_where_the_contract_need_not_be_exact():
-    source = GOOD.replace(
-        "class Model", "class Block(nn.Module):\n    def forward(self, x):\n        return x\n\n\nclass Model"
-    )
+    source = GOOD.replace("class Model", "class Block(nn.Module):\n    def forward(self, x):\n        return x\n\n\nclass Model")
     assert [f.reason for f in check_contract(parse(source))] == [Reason.EXTRA_DEFINITION]
     assert check_contract(parse(source), exact=False) == []
-    inherited = source.replace("Model(nn.Module)", "Model(Block)").replace(
-        "    def forward(self, x):\n        return torch.relu(x)\n", ""
-    )
+    inherited = source.replace("Model(nn.Module)", "Model(Block)").replace("    def forward(self, x):\n        return torch.relu(x)\n", "")
     assert check_contract(parse(inherited), exact=False) == []
 
 
@@ -158,7 +156,6 @@ def test_no_input_raises():
         "\ud800",
         "class Model(nn.Module):\n  def forward(): pass\n",
         "def f(a, a): pass",
-        "class Model(nn.Module):\n    def forward(self): return 1\ndef get_inputs(): return\n"
-        "def get_init_inputs(): return 1",
+        "class Model(nn.Module):\n    def forward(self): return 1\ndef get_inputs(): return\ndef get_init_inputs(): return 1",
     ):
         assert isinstance(check_source(text), Finding), text

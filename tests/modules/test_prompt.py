@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 from kernelzero.apis import VOCABULARY, api_set
@@ -44,3 +47,8 @@ def test_every_api_fits_a_prompt():
 def test_bad_input(apis, style, words):
     with pytest.raises(UserError, match=words):
         proposer_prompt(apis, style)
+
+
+def test_importing_the_folder_loads_no_torch():
+    code = "import sys, kernelzero.apis, kernelzero.modules; sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -53,9 +53,7 @@ def results(verifier):
     return dict(zip(sources, found, strict=True))
 
 
-@pytest.mark.parametrize(
-    "reason, source", RUNS + STABLE, ids=[f"{i}-{r.value}" for i, (r, _) in enumerate(RUNS + STABLE)]
-)
+@pytest.mark.parametrize("reason, source", RUNS + STABLE, ids=[f"{i}-{r.value}" for i, (r, _) in enumerate(RUNS + STABLE)])
 def test_each_reason_of_steps_two_and_three(reason, source, results):
     assert check_source(source) is None, "step 1 lets it through"
     result = results[source]
@@ -106,18 +104,14 @@ class TestBatch:
     RELU, SIN = module("return torch.relu(x)"), module("return torch.sin(x)")
 
     def test_given_apis_that_are_left_out(self, verifier):
-        both, one = Validator(verifier).validate(
-            [(self.RELU, ["torch.relu"]), (self.RELU, ["torch.relu", "torch.sin"])]
-        )
+        both, one = Validator(verifier).validate([(self.RELU, ["torch.relu"]), (self.RELU, ["torch.relu", "torch.sin"])])
         assert (both.valid, both.missing_apis, both.apis) == (True, (), ("torch.relu",))
         assert (one.valid, one.missing_apis) == (True, ("torch.sin",))
 
     def test_repeats_in_a_batch_and_of_the_archive(self, verifier):
         renamed = module("y = torch.relu(data)\nreturn y", arguments="data")
         validator = Validator(verifier, archive=[self.SIN])
-        first, second, known, other = validator.validate(
-            [(s, ["torch.sin"]) for s in (self.RELU, renamed, self.SIN, HONEST["linear"])]
-        )
+        first, second, known, other = validator.validate([(s, ["torch.sin"]) for s in (self.RELU, renamed, self.SIN, HONEST["linear"])])
         assert (first.valid, first.duplicate_of) == (True, "")
         assert (second.valid, second.duplicate_of) == (True, digest(self.RELU))
         assert (known.valid, known.duplicate_of) == (True, digest(self.SIN))
@@ -127,9 +121,7 @@ class TestBatch:
 
     def test_modules_near_an_evaluation_task_are_dropped(self, verifier):
         task = module("return F.relu(data)", arguments="data")
-        near, far = Validator(verifier, {"relu": task}).validate(
-            [(self.RELU, ["torch.relu"]), (self.SIN, ["torch.sin"])]
-        )
+        near, far = Validator(verifier, {"relu": task}).validate([(self.RELU, ["torch.relu"]), (self.SIN, ["torch.sin"])])
         assert (near.valid, near.failed_step, near.reason) == (False, "decontaminated", "near_evaluation_task")
         assert (near.nearest, near.distance) == ("relu", 0.0)
         assert far.valid
@@ -163,9 +155,7 @@ class _Faulty:
         self.calls += 1
         runs = self.verifier.run_modules(jobs)
         if self.calls <= self.faults:
-            return [
-                replace(run, ok=False, reason="", detail="no memory for a fork", cases=[], fault=True) for run in runs
-            ]
+            return [replace(run, ok=False, reason="", detail="no memory for a fork", cases=[], fault=True) for run in runs]
         return runs
 
 
