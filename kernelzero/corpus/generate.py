@@ -1,9 +1,10 @@
 """Draws triples: a module, its API set, and an answer that is right, or wrong by a mistake planted on purpose.
 
-Mistakes are planted because a model that was warm-started on clean answers has little left to learn (docs/results.md): each
-operator of a module goes wrong with probability `mistakes` x its difficulty, and the frame around the lines (masks, grid, the
-output's shape) with probability `mistakes` x FRAME_DIFFICULTY. A mistake is only planted where `twin.py` sees its effect, so
-`correct` is what a verifier says, up to the filter's three sampled inputs.
+Mistakes are planted because a model that was warm-started on clean answers has little left to learn
+(docs/results.md): each operator of a module goes wrong with probability `mistakes` x its difficulty, and the frame
+around the lines (masks, grid, the output's shape) with probability `mistakes` x FRAME_DIFFICULTY. A mistake is only
+planted where `twin.py` sees its effect, so `correct` is what a verifier says, up to the filter's three sampled
+inputs.
 """
 
 import random
@@ -14,7 +15,8 @@ from kernelzero.corpus.grammar import Spec, draw_ops, draw_spec, module_source
 from kernelzero.corpus.held_out import HELD_OUT_SHAPES, is_held_out
 from kernelzero.corpus.kernels import Part, kernel_source, variants
 
-VARIANTS = {"fused": 0.5, "redundant": 0.15, "launches": 0.2, "partial": 0.15, "tile": 0.4}  # weights among those that exist
+# weights among the variants that a module has
+VARIANTS = {"fused": 0.5, "redundant": 0.15, "launches": 0.2, "partial": 0.15, "tile": 0.4}
 USUAL = 0.8  # share of operators written by the first of their right lines, where there are several
 FRAME_DIFFICULTY = 0.15
 
@@ -102,7 +104,8 @@ def break_frame(kernel: str, rng: random.Random) -> str:
     reduces = "(y_ptr + tl.program_id(0), x)" in rest
     choices = [
         (old, new) for old, new, needs in FRAME_MISTAKES
-        if old in rest and needs in rest and not (reduces and old.startswith("mask"))  # a reduction may not need that lane
+        # a reduction may not need the lane that a short mask leaves out
+        if old in rest and needs in rest and not (reduces and old.startswith("mask"))
     ]
     if not choices:
         return kernel

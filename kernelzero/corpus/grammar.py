@@ -1,7 +1,8 @@
 """The grammar of modules: which chains of operators are sentences, how one is drawn, and the module's source.
 
-A `Spec` is a module as a value: one to three uses of operators and the sizes. Everything about a module follows from it.
-Chains that mean nothing (a constant result, an operator without effect, overflow) are legal here; `twin.py` throws them out.
+A `Spec` is a module as a value: one to three uses of operators and the sizes. Everything about a module follows from
+it. Chains that mean nothing (a constant result, an operator without effect, overflow) are legal here; `twin.py`
+throws them out.
 """
 
 import random
@@ -13,7 +14,12 @@ ROWS = (4, 8, 12, 16)
 COLUMNS = (16, 24, 32, 40, 48, 64)  # not only powers of two, so that masks matter
 LENGTHS = {1: 0.35, 2: 0.4, 3: 0.25}  # chains of so many operators
 KINDS = {  # how often a kind is drawn at a place of the chain; within a kind all operators are equally likely
-    Kind.POINTWISE: 0.52, Kind.BINARY: 0.08, Kind.ROW: 0.12, Kind.AFFINE: 0.04, Kind.REDUCTION: 0.12, Kind.PRODUCT: 0.12,
+    Kind.POINTWISE: 0.52,
+    Kind.BINARY: 0.08,
+    Kind.ROW: 0.12,
+    Kind.AFFINE: 0.04,
+    Kind.REDUCTION: 0.12,
+    Kind.PRODUCT: 0.12,
 }
 _BY_KIND = {kind: [name for name, op in OPERATORS.items() if op.kind is kind] for kind in KINDS}
 
@@ -68,8 +74,8 @@ class Spec:
 
 
 def legal(ops: tuple[str, ...]) -> bool:
-    """Whether the chain is a sentence: no operator twice, one of each kind but POINTWISE, only POINTWISE before a product
-    and after a reduction."""
+    """Whether the chain is a sentence: no operator twice, one of each kind but POINTWISE, only POINTWISE before a
+    product and after a reduction."""
     kinds = [OPERATORS[name].kind for name in ops]
     if len(set(ops)) < len(ops) or any(kinds.count(kind) > 1 for kind in KINDS if kind is not Kind.POINTWISE):
         return False
@@ -99,13 +105,19 @@ def draw_spec(ops: tuple[str, ...], rng: random.Random) -> Spec:
 
 
 def make_spec(
-    ops: tuple[str, ...], rows: int, columns: int, out: int = 0, spellings: dict | None = None, constants: dict | None = None
+    ops: tuple[str, ...],
+    rows: int,
+    columns: int,
+    out: int = 0,
+    spellings: dict[str, int] | None = None,
+    constants: dict[str, tuple[str, ...]] | None = None,
 ) -> Spec:
-    """A spec by hand; spellings {operator: index}, constants {operator: (text, ...)}, by default the first of each."""
+    """A spec by hand; the spellings' indices and the constants by operator, by default the first of each."""
+    spellings, constants = spellings or {}, constants or {}
     if not legal(ops):
         raise ValueError(f"{' -> '.join(ops)} is no chain of the grammar")
     uses = tuple(
-        Use(name, (spellings or {}).get(name, 0), (constants or {}).get(name, OPERATORS[name].constants[0])) for name in ops
+        Use(name, spellings.get(name, 0), constants.get(name, OPERATORS[name].constants[0])) for name in ops
     )
     return Spec(uses, rows, columns, out if _has_product(ops) else columns)
 
@@ -113,7 +125,11 @@ def make_spec(
 def init_lines(spec: Spec) -> tuple[str, list[str]]:
     """The arguments of the constructor as text ('' without any), and its lines after super().__init__()."""
     names = set(spec.ops)
-    arguments = ", in_features, out_features" if "linear" in names else ", features" if "layer_norm_affine" in names else ""
+    arguments = ""
+    if "linear" in names:
+        arguments = ", in_features, out_features"
+    elif "layer_norm_affine" in names:
+        arguments = ", features"
     lines = []
     for use in spec.uses:
         line = use.fill(use.written.init)

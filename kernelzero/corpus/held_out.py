@@ -1,8 +1,8 @@
 """What the corpus never holds, so that generalisation can be measured: compositions of operators, and input sizes.
 
-A chain is held out when one of HELD_OUT occurs in it as neighbours, so a held-out pair is in no longer chain either. The
-fused tasks of `bench/mini` are among HELD_OUT; the rest is spare, for further tasks. The single-operator tasks of `mini` use
-HELD_OUT_SHAPES: their operators are known to the corpus, their exact modules are not.
+A chain is held out when one of HELD_OUT occurs in it as neighbours, so a held-out pair is in no longer chain either.
+The fused tasks of `bench/mini` are among HELD_OUT; the rest is spare, for further tasks. The single-operator tasks of
+`mini` use HELD_OUT_SHAPES: their operators are known to the corpus, their exact modules are not.
 """
 
 HELD_OUT_SHAPES = frozenset({(4, 40), (8, 48), (12, 24), (16, 32)})  # (rows, columns) of x
@@ -18,7 +18,8 @@ HELD_OUT = frozenset({
     # spare
     ("linear", "hardswish"), ("matmul", "elu"), ("mish", "mean"), ("softplus", "sum"), ("relu6", "log_softmax"),
     ("layer_norm", "silu"), ("softsign", "maximum"), ("hardtanh", "rms_norm"), ("mul", "gelu"), ("tanh", "amin"),
-    ("linear", "sigmoid", "mul"), ("relu", "add", "softmax"), ("square", "sum", "sqrt_abs"), ("silu", "layer_norm", "scale"),
+    ("linear", "sigmoid", "mul"), ("relu", "add", "softmax"), ("square", "sum", "sqrt_abs"),
+    ("silu", "layer_norm", "scale"),
 })
 
 

@@ -1,9 +1,9 @@
 """Writes the answer to a module: Triton kernels out of the operators' lines, and the class that launches them.
 
-Four frames hold the lines: `flat` (pointwise chains over all elements), `row` (a program a row), `product` (a program a row,
-the matrix product as a sum of products) and `tile` (tl.dot on 16 rows). All frames name the value `x`, its mask `mask` and
-the output's offsets `offs`, so the same lines fit in each. Sizes come from the arguments, so an answer does not depend on
-the module's shapes. Correct variants differ in cost:
+Four frames hold the lines: `flat` (pointwise chains over all elements), `row` (a program a row), `product` (a program
+a row, the matrix product as a sum of products) and `tile` (tl.dot on 16 rows). All frames name the value `x`, its
+mask `mask` and the output's offsets `offs`, so the same lines fit in each. Sizes come from the arguments, so an
+answer does not depend on the module's shapes. Correct variants differ in cost:
 
   fused      one launch, every input loaded once (a product re-reads w for each row)
   redundant  fused, but x is loaded twice
@@ -25,7 +25,7 @@ _AFFINE = "x = x * tl.load(g_ptr + cols, mask=mask, other=0.0) + tl.load(h_ptr +
 
 @dataclass(frozen=True)
 class Part:
-    """One use and the kernel lines that stand for it, right or wrong (for a product: '' or the name of what is wrong)."""
+    """One use and the kernel lines that stand for it, right or wrong (of a product: '' or what is wrong with it)."""
 
     use: Use
     body: str

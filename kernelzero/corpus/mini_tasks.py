@@ -1,7 +1,8 @@
 """The suite `mini` as specs of the grammar: 24 single operators at held-out sizes, 24 held-out compositions.
 
-The suite itself is the plain files in kernelzero/bench/mini; `python -m kernelzero.corpus.mini_tasks FOLDER` writes them again, and
-a test holds the two together. The specs are here because every task must have a correct kernel by the grammar.
+The suite itself is the plain files in kernelzero/bench/mini; `python -m kernelzero.corpus.mini_tasks FOLDER` writes
+them again, and a test holds the two together. The specs are here because every task must have a correct kernel by the
+grammar.
 """
 
 import sys

@@ -1,9 +1,10 @@
 """The operators of the corpus: how a module spells each, which lines of Triton compute it, and plausible wrong lines.
 
-A line of kernel text works on the value `x`: a block of a row (or of a flat tensor, or of a tile) under `mask`, with `offs`
-the offsets of the output. Lanes outside the mask may hold anything, so an operator that combines lanes masks them itself:
-that is what makes the lines compose. After a reduction `x` is one number a row. No wrong line here is promised to be wrong
-everywhere (a leaky slope of 0.01 is right when the module says 0.01): `twin.py` decides that where it is planted.
+A line of kernel text works on the value `x`: a block of a row (or of a flat tensor, or of a tile) under `mask`, with
+`offs` the offsets of the output. Lanes outside the mask may hold anything, so an operator that combines lanes masks
+them itself: that is what makes the lines compose. After a reduction `x` is one number a row. No wrong line here is
+promised to be wrong everywhere (a leaky slope of 0.01 is right when the module says 0.01): `twin.py` decides that
+where it is planted.
 
 Not covered: dtypes other than float32, operators over other dimensions than the last, convolutions, pooling.
 """
@@ -155,7 +156,8 @@ _POINTWISE = [
         [_call("F.hardswish(x)", "F.hardswish"), _layer("hardswish", "nn.Hardswish()")],
         "x = x * tl.minimum(tl.maximum(x + 3.0, 0.0), 6.0) / 6.0",
         ["x = tl.minimum(tl.maximum(x + 3.0, 0.0), 6.0) / 6.0", "x = x * tl.minimum(tl.maximum(x, 0.0), 6.0) / 6.0",
-         "x = x * tl.minimum(tl.maximum(x + 3.0, 0.0), 6.0)", "x = x * tl.minimum(tl.maximum(x + 1.0, 0.0), 2.0) / 2.0"],
+         "x = x * tl.minimum(tl.maximum(x + 3.0, 0.0), 6.0)",
+         "x = x * tl.minimum(tl.maximum(x + 1.0, 0.0), 2.0) / 2.0"],
     ),
     _pointwise(
         "hardsigmoid", 0.9,
@@ -200,7 +202,8 @@ _POINTWISE = [
     ),
     _pointwise(
         "sqrt_abs", 0.5,
-        [_call("torch.sqrt(torch.abs(x))", "torch.abs", "torch.sqrt"), _call("x.abs().sqrt()", "torch.abs", "torch.sqrt")],
+        [_call("torch.sqrt(torch.abs(x))", "torch.abs", "torch.sqrt"),
+         _call("x.abs().sqrt()", "torch.abs", "torch.sqrt")],
         "x = tl.sqrt(tl.abs(x))",
         ["x = tl.sqrt(tl.maximum(x, 0.0))", "x = tl.abs(x)", "x = tl.sqrt(x * x)"],
     ),
@@ -306,9 +309,11 @@ _REDUCTION = [
     _reduction("mean", 0.6, "mean", f"x = {_SUM} / n",
                [f"x = {_SUM}", f"x = {_SUM} / BLOCK", f"x = {_SUM} / (n - 1)", "x = tl.sum(x, axis=0) / n"]),
     _reduction("amax", 0.6, "amax", f"x = {_HIGH}",
-               [f"x = {_LOW}", "x = tl.max(tl.where(mask, tl.abs(x), 0.0), axis=0)", "x = tl.max(x, axis=0)"], "torch.max"),
+               [f"x = {_LOW}", "x = tl.max(tl.where(mask, tl.abs(x), 0.0), axis=0)", "x = tl.max(x, axis=0)"],
+               "torch.max"),
     _reduction("amin", 0.7, "amin", f"x = {_LOW}",
-               [f"x = {_HIGH}", "x = tl.min(tl.where(mask, tl.abs(x), 0.0), axis=0)", "x = tl.min(x, axis=0)"], "torch.min"),
+               [f"x = {_HIGH}", "x = tl.min(tl.where(mask, tl.abs(x), 0.0), axis=0)", "x = tl.min(x, axis=0)"],
+               "torch.min"),
 ]
 
 # the lines of a product are the kernel writer's: `right` names the layout of w, `wrong` the ways to get it wrong
@@ -319,7 +324,8 @@ _PRODUCT = [
     ),
     Operator(
         "matmul", Kind.PRODUCT, 0.7,
-        (_call("torch.matmul(x, w)", "torch.matmul"), _call("x @ w", "torch.matmul"), _call("torch.mm(x, w)", "torch.mm")),
+        (_call("torch.matmul(x, w)", "torch.matmul"), _call("x @ w", "torch.matmul"),
+         _call("torch.mm(x, w)", "torch.mm")),
         ("",), ("transposed", "short_k"),
     ),
 ]

@@ -1,7 +1,9 @@
-"""Runs answers in Triton's interpreter against their modules; a process of its own, as the interpreter is a mode of import.
+"""Runs answers in Triton's interpreter against their modules; a process of its own, as the interpreter is a mode of
+import.
 
-Reads a JSON list of [module, kernel] on stdin, writes a JSON list of the largest errors over three inputs, each in units of
-the result's spread ('shape' for another shape). The tests' own yardstick, apart from the verifier: no float64, no isolation.
+Reads a JSON list of [module, kernel] on stdin, writes a JSON list of the largest errors over three inputs, each in
+units of the result's spread ('shape' for another shape). The tests' own yardstick, apart from the verifier: no
+float64, no isolation.
 """
 
 import importlib.util
