@@ -53,7 +53,8 @@ class Footprint:
 
     @property
     def interpreter_s(self) -> float:
-        """Rough time of one replay of a kernel for this task in Triton's interpreter, on one core."""
+        """Rough time of one replay of a kernel for this task in Triton's interpreter, on one core, right to a factor
+        of a few. Recurrent layers come out far too cheap, since their products hide in one operator."""
         return INTERPRETER_S_PER_ELEMENT * self.elements + INTERPRETER_S_PER_FLOP * self.flops
 
 

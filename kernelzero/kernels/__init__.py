@@ -1,4 +1,4 @@
-"""From a Coder's completion to a candidate: the prompt that asks, the answer in the completion, the screen before it runs.
+"""From a module to a candidate: the Coder's prompt, the answer in its completion, the screen before it runs.
 
 Reads and writes text only: no torch, no Triton, nothing is executed here. May be imported from anywhere.
 """

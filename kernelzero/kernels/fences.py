@@ -36,14 +36,15 @@ NOT_CODE = {
 PYTHON = {"", "python", "py", "python3", "py3", "triton", "pytorch", "torch", "ipython"}
 
 _TAGS = r"think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis|seed:think"
-_CLOSED = [
-    re.compile(rf"<({_TAGS})\b[^<>]*>.*?</\1\s*>", re.DOTALL | re.IGNORECASE),
-    re.compile(r"\[THINK\].*?\[/THINK\]", re.DOTALL),
-    re.compile(r"◁think▷.*?◁/think▷", re.DOTALL),
-    re.compile(
-        r"<\|channel\|>\s*(?:analysis|commentary)\b.*?(?:<\|end\|>|<\|call\|>|(?=<\|channel\|>\s*final))", re.DOTALL
-    ),
-]
+_OPENING = re.compile(
+    rf"<(?P<tag>{_TAGS})\b[^<>]{{0,200}}>|\[THINK\]|◁think▷|<\|channel\|>\s*(?:analysis|commentary)\b", re.IGNORECASE
+)
+_CLOSING = {
+    "[": re.compile(r"\[/THINK\]", re.IGNORECASE),
+    "◁": re.compile("◁/think▷", re.IGNORECASE),
+    "<": re.compile(r"<\|end\|>|<\|call\|>|(?=<\|channel\|>\s*final)"),
+    **{tag: re.compile(rf"</{tag}\s*>", re.IGNORECASE) for tag in _TAGS.split("|")},
+}
 _LONE_CLOSE = re.compile(rf"</(?:{_TAGS})\s*>|\[/THINK\]|◁/think▷", re.IGNORECASE)
 _LONE_OPEN = re.compile(
     rf"^[ \t]*(?:<(?:{_TAGS})>|\[THINK\]|◁think▷|<\|channel\|>\s*(?:analysis|commentary)\b)",
@@ -81,13 +82,28 @@ def drop_reasoning(text: str) -> tuple[str, bool]:
     A closing tag without an opening one (the prompt had opened it) ends reasoning that began with the completion."""
     if not ("<" in text or "[" in text or "◁" in text):
         return text, False
-    for pattern in _CLOSED:
-        text = pattern.sub("\n", text)
+    text = _drop_closed(text)
     lone = list(_LONE_CLOSE.finditer(text))
     if lone:
         text = text[lone[-1].end() :]
     unclosed = _LONE_OPEN.search(text)
     return (text[: unclosed.start()], True) if unclosed else (text, False)
+
+
+def _drop_closed(text: str) -> str:
+    """Without the reasoning that has an opening and a closing tag. One pass: a kind that is not closed again is given up."""
+    kept, at, endless = [], 0, set()
+    for opening in _OPENING.finditer(text):
+        kind = (opening["tag"] or opening.group()[0]).lower()
+        if opening.start() < at or kind in endless:
+            continue
+        closing = _CLOSING[kind].search(text, opening.end())
+        if closing is None:
+            endless.add(kind)
+            continue
+        kept.append(text[at : opening.start()])
+        at = closing.end()
+    return "\n".join([*kept, text[at:]])
 
 
 def split(completion: str) -> tuple[list[Block], bool]:

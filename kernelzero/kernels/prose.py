@@ -50,9 +50,10 @@ def _is_sentence(line: str) -> bool:
 def _runs(lines: list[str]) -> list[tuple[int, int]]:
     """(first, last + 1) of each run of code lines; trailing blank lines are not part of a run."""
     runs, start, end = [], None, 0
+    leads = _leads_to_code(lines)
     for index, line in enumerate(lines):
         if start is None:
-            if _STRONG.match(line) or (_WEAK.match(line) and not _MARKUP.match(line) and _leads_to_code(lines, index)):
+            if _STRONG.match(line) or (_WEAK.match(line) and not _MARKUP.match(line) and leads[index]):
                 start, end = index, index + 1
         elif not line.strip():
             continue
@@ -66,14 +67,18 @@ def _runs(lines: list[str]) -> list[tuple[int, int]]:
     return runs
 
 
-def _leads_to_code(lines: list[str], index: int) -> bool:
-    """A comment, string or assignment opens a run only if a definition or an import follows before any prose."""
-    for later in lines[index + 1 :]:
-        if _STRONG.match(later):
-            return True
-        if later.strip() and not later[0].isspace() and _is_prose(later):
-            return False
-    return False
+def _leads_to_code(lines: list[str]) -> list[bool]:
+    """For each line whether a definition or an import follows before any prose: only then may a comment, a string or an
+    assignment open a run. One pass from the end, since models do write the same line ten thousand times."""
+    leads, follows = [False] * len(lines), False
+    for index in range(len(lines) - 1, -1, -1):
+        leads[index] = follows
+        line = lines[index]
+        if _STRONG.match(line):
+            follows = True
+        elif line.strip() and not line[0].isspace() and _is_prose(line):
+            follows = False
+    return leads
 
 
 def _worth(text: str, strict: bool) -> bool:

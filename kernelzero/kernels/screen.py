@@ -13,8 +13,7 @@ SYNTAX_ERROR = "syntax_error"
 NO_MODEL_NEW = "no_model_new"
 NAMED_MODEL = "named_model"  # the class is called Model; it is not renamed
 MODEL_NOT_DEFINED = "model_not_defined"  # inherits from a Model that only the harness has
-NOT_A_MODULE = "not_a_module"
-NO_FORWARD = "no_forward"
+SCREENED_OUT = "screened_out"  # ModelNew without a forward
 NO_KERNEL = "no_kernel"
 CONSTRUCTOR_ARGUMENTS = "constructor_arguments"
 
@@ -66,11 +65,11 @@ def _screen_class(cls: ast.ClassDef, names: dict[str, ast.stmt], tree: ast.Modul
         isinstance(base, ast.Name) and (base.id == "object" or base.id in names) and _is_own(base, names)
         for base in bases
     ):
-        return NOT_A_MODULE, "ModelNew does not inherit from nn.Module"
+        return NO_MODEL_NEW, "ModelNew does not inherit from nn.Module"
     imported = [base for base in bases if not _is_own(base, names) and dotted(base).split(".")[-1] != "Module"]
     if imported or any(_binds(link, "forward") for link in chain):
         return None
-    return NO_FORWARD, "ModelNew has no method forward"
+    return SCREENED_OUT, "ModelNew has no method forward"
 
 
 def _binds(cls: ast.ClassDef, name: str) -> bool:

@@ -249,3 +249,24 @@ def test_bare_code_is_read_at_more_than_a_thousand_a_second():
     for _ in range(200):
         extract_answer(GOOD)
     assert time.perf_counter() - start < 2.0  # 0.1 s on an idle core
+
+
+@pytest.mark.parametrize(
+    "completion",
+    [
+        "x = 1\n" * 30_000,
+        "import torch\n" * 10_000,
+        "```\n" * 5_000,
+        "```python\n" * 5_000,
+        "<think>" * 20_000,
+        "</think><think>" * 10_000,
+        '"""\n' * 5_001 + "```\n" * 50,
+        "import torch\nThis is a line of prose.\n" * 4_000,
+        "(" * 100_000,
+    ],
+    ids=lambda text: repr(text[:12]),
+)
+def test_a_model_that_repeats_itself_does_not_hold_up_the_rest(completion):
+    start = time.perf_counter()
+    assert answer(completion).source is None
+    assert time.perf_counter() - start < 3.0
