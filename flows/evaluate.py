@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from prefect import flow
-
-from kernelzero.config import load
 from kernelzero_tasks import console
 from kernelzero_tasks.run import new_run_id, open_run, recorded, serving
 from kernelzero_tasks.stages import evaluate_coder
+from prefect import flow
+
+from kernelzero.config import load
 
 
 @flow(name="evaluate", flow_run_name="evaluate {model}")

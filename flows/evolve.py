@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-from prefect import flow
-
-from kernelzero.config import load
 from kernelzero_flows.evolve_round import evolve_round
 from kernelzero_flows.warm_start import warm_start
 from kernelzero_tasks import console
@@ -12,6 +9,9 @@ from kernelzero_tasks.artifacts import curriculum_table, summary
 from kernelzero_tasks.report import write_report
 from kernelzero_tasks.run import new_run_id, open_run, recorded, serving
 from kernelzero_tasks.stages import evaluate_coder
+from prefect import flow
+
+from kernelzero.config import load
 
 
 @flow(name="evolve", flow_run_name="evolve {profile} {run_id}")

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from prefect import flow
-
 from kernelzero_tasks.artifacts import curriculum_table
 from kernelzero_tasks.run import open_run, serving
 from kernelzero_tasks.stages import coder_grpo, evaluate_coder, generate_modules, proposer_grpo
+from prefect import flow
 
 
 @flow(name="evolve-round", flow_run_name="round {round} of {run_id}")

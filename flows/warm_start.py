@@ -2,10 +2,9 @@
 
 from pathlib import Path
 
-from prefect import flow
-
 from kernelzero_tasks.run import open_run
 from kernelzero_tasks.warm_start import base_model
+from prefect import flow
 
 
 @flow(name="warm-start", flow_run_name="warm start of {run_id}")

@@ -1,10 +1,10 @@
 """What the Prefect page of a run shows: a table a round and a stage, and a summary at the end."""
 
+from kernelzero_tasks.run import RunHandle
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 from prefect.context import FlowRunContext
 
 from kernelzero.stages.spec import StageSpec
-from kernelzero_tasks.run import RunHandle
 
 
 def _in_flow() -> bool:

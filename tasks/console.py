@@ -7,13 +7,13 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from kernelzero_tasks.run import RunHandle
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from kernelzero.stages.spec import StageResult, StageSpec
-from kernelzero_tasks.run import RunHandle
 
 out = Console(highlight=False, soft_wrap=True)
 

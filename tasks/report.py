@@ -1,9 +1,8 @@
 """The HTML report of a run, as a task."""
 
+from kernelzero_tasks.run import RunHandle
 from prefect import task
 from prefect.cache_policies import NO_CACHE
-
-from kernelzero_tasks.run import RunHandle
 
 
 @task(name="report", task_run_name="report", cache_policy=NO_CACHE)

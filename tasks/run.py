@@ -10,13 +10,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 from filelock import FileLock, Timeout
+from kernelzero_tasks.tracking import track_end
 
 from kernelzero import keck
 from kernelzero.config import Config, build
 from kernelzero.errors import UserError
 from kernelzero.store import Store
 from kernelzero.store.records import Run
-from kernelzero_tasks.tracking import track_end
 
 LIBRARIES = ("torch", "triton", "transformers", "trl", "prefect", "duckdb", "polars", "mlflow", "numpy")
 

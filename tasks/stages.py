@@ -8,6 +8,10 @@ import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from kernelzero_tasks import console, device
+from kernelzero_tasks.artifacts import stage_table
+from kernelzero_tasks.run import RunHandle
+from kernelzero_tasks.tracking import track_stage
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
@@ -16,10 +20,6 @@ from kernelzero.models import checkpoints
 from kernelzero.stages.process import StageFailed, discard, run_stage
 from kernelzero.stages.spec import StageResult, StageSpec, derive_seed, digest_of
 from kernelzero.store.records import Checkpoint, StageRun
-from kernelzero_tasks import console, device
-from kernelzero_tasks.artifacts import stage_table
-from kernelzero_tasks.run import RunHandle
-from kernelzero_tasks.tracking import track_stage
 
 HOURS = 3600
 

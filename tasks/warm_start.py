@@ -3,14 +3,14 @@
 import shutil
 from pathlib import Path
 
+from kernelzero_tasks import console
+from kernelzero_tasks.run import RunHandle
+from kernelzero_tasks.stages import STAGE, perform
 from prefect import task
 from prefect.cache_policies import NO_CACHE
 
 from kernelzero.models import checkpoints
 from kernelzero.stages.spec import StageResult, StageSpec
-from kernelzero_tasks import console
-from kernelzero_tasks.run import RunHandle
-from kernelzero_tasks.stages import STAGE, perform
 
 
 @task(name="base-model", task_run_name="base model", **{**STAGE, "cache_policy": NO_CACHE})

@@ -53,7 +53,6 @@ def _sync(folder: Path) -> None:
 
 def saved_digest(folder: str | Path) -> str | None:
     """The digest of a complete checkpoint of ours, None for anything else."""
-    mark = Path(folder) / MARK
     return _mark(folder).get("digest")
 
 

@@ -4,7 +4,19 @@ import pytest
 
 from kernelzero.store import Store
 from kernelzero.store.records import (
-    ApiSet, Checkpoint, Evaluation, Group, JudgementRow, Kernel, Metric, Module, Proposal, Run, Sample, StageRun, Validation,
+    ApiSet,
+    Checkpoint,
+    Evaluation,
+    Group,
+    JudgementRow,
+    Kernel,
+    Metric,
+    Module,
+    Proposal,
+    Run,
+    Sample,
+    StageRun,
+    Validation,
 )
 
 
