@@ -12,7 +12,8 @@ from kernelzero.corpus.operators import OPERATORS, Kind, Operator, Spelling
 
 ROWS = (4, 8, 12, 16)
 COLUMNS = (16, 24, 32, 40, 48, 64)  # not only powers of two, so that masks matter
-LENGTHS = {1: 0.35, 2: 0.4, 3: 0.25}  # chains of so many operators
+# how often a chain of so many operators is drawn; long ones are thrown out more often, so .46, .39 and .15 are left
+LENGTHS = {1: 0.35, 2: 0.4, 3: 0.25}
 KINDS = {  # how often a kind is drawn at a place of the chain; within a kind all operators are equally likely
     Kind.POINTWISE: 0.52,
     Kind.BINARY: 0.08,

@@ -130,14 +130,16 @@ def _segment(parts: tuple[Part, ...], name: str, twice: bool, tile: bool) -> tup
             new = (["w_ptr"], ["w"])
         pointers += new[0]
         arguments += new[1]
-    if Kind.PRODUCT in kinds:
-        frame = _tile if tile else _product
-    else:
-        frame = _row if any(kind in _ROWWISE for kind in kinds) else _flat
-    sizes, body, prepare, grid, launch = frame(parts, twice)
+    sizes, body, prepare, grid, launch = _frame(kinds, tile)(parts, twice)
     signature = ", ".join([*pointers, "y_ptr", *sizes])
     kernel = ["@triton.jit", f"def {name}({signature}):", *(f"    {line}" for line in body)]
     return kernel, [*prepare, f"{name}[({grid},)]({', '.join([*arguments, 'y'])}, {launch})"]
+
+
+def _frame(kinds: list[Kind], tile: bool):
+    if Kind.PRODUCT in kinds:
+        return _tile if tile else _product
+    return _row if any(kind in _ROWWISE for kind in kinds) else _flat
 
 
 def _flat(parts: tuple[Part, ...], twice: bool):
