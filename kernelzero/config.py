@@ -35,7 +35,7 @@ class WarmStart(Settings):
     steps: int = Field(600, ge=1, description="optimizer steps of SFT")
     batch: int = Field(32, ge=1, description="samples a step")
     learning_rate: float = Field(3e-3, gt=0)
-    vocabulary: int = Field(1000, ge=300, description="BPE tokens")
+    vocabulary: int = Field(1200, ge=300, description="BPE tokens")
     hidden: int = Field(128, ge=32)
     layers: int = Field(4, ge=1)
     heads: int = Field(4, ge=1)
@@ -51,7 +51,7 @@ class Sampling(Settings):
 
 
 class Apis(Settings):
-    frontier_share: float = Field(0.5, ge=0, le=1, description="share of prompts whose API set is that of a module the Coder failed; the rest is drawn from the co-occurrence distribution")
+    frontier_share: float = Field(0.5, ge=0, le=1, description="share of prompts with the API set of a module the Coder failed; the rest: co-occurrence")
     failed_below: float = Field(0.01, ge=0, le=1, description="a module counts as failed when less than this share of its newest kernels is correct")
     sizes: tuple[int, int] = Field((1, 3), description="smallest and largest API set drawn from the co-occurrence distribution")
 

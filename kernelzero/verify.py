@@ -17,8 +17,9 @@ def verify_sources(reference: str, candidate: str, policy: str = "strict", seeds
     if findings:
         raise UserError(f"the reference is not a task: {findings[0].detail}")
     answer = extract_answer(candidate, backend, "stop")
-    if answer.source is None:
-        return keck.Verdict(keck.Judgement(keck.Stage.NONE, answer.reason, answer.detail))
+    if answer.reason:
+        stage = keck.Stage.NONE if answer.source is None else keck.Stage.EXTRACTED
+        return keck.Verdict(keck.Judgement(stage, answer.reason, answer.detail))
     refused = screen(answer.source, backend, policy, reference)
     if refused:
         return keck.Verdict(keck.Judgement(keck.Stage.EXTRACTED, *refused))

@@ -11,7 +11,11 @@ class Reason(StrEnum):
     # the answer itself (used by the extraction and the screen in kernelzero.kernels)
     NO_ANSWER = "no_answer"
     CUT_OFF = "cut_off"
+    INCOMPLETE_ANSWER = "incomplete_answer"
     SCREENED_OUT = "screened_out"
+    NAMED_MODEL = "named_model"
+    MODEL_NOT_DEFINED = "model_not_defined"
+    NO_KERNEL = "no_kernel"
     # the source does not load
     SYNTAX_ERROR = "syntax_error"
     IMPORT_ERROR = "import_error"
@@ -58,6 +62,10 @@ class Reason(StrEnum):
 MEANING = {
     Reason.NO_ANSWER: "no source could be taken out of the model's text",
     Reason.CUT_OFF: "the sampler cut the answer off",
+    Reason.INCOMPLETE_ANSWER: "the answer points to code that it does not contain",
+    Reason.NAMED_MODEL: "its class is called Model; it must be ModelNew, and nothing is renamed",
+    Reason.MODEL_NOT_DEFINED: "ModelNew inherits from a Model that the answer does not define",
+    Reason.NO_KERNEL: "it defines no kernel of the backend",
     Reason.SCREENED_OUT: "the static screen refused it",
     Reason.SYNTAX_ERROR: "the source does not parse",
     Reason.IMPORT_ERROR: "it imports something that is not there",

@@ -1,92 +1,114 @@
 """One self-contained HTML page of a run: pictures as inline SVG, tables as HTML, no script and no network."""
 
-import io
+from html import escape
 from pathlib import Path
 
+from kernelzero.errors import UserError
+from kernelzero.report import pictures
 from kernelzero.report.tables import cell
-from kernelzero.store import Store
+from kernelzero.store import Store, describe
 from kernelzero.store.records import Run
-from kernelzero.store.show import describe
 
-TITLES = {
-    "curriculum": "The curriculum, a line a round", "time_split": "Where the wall time went", "failure_reasons": "Why kernels failed",
-    "validation_failures": "Why modules were refused", "gate": "The gate, step by step", "diversity": "Distinct sources and API sets",
-    "success_by_api": "Success by API", "checkpoints": "Checkpoints"}
+SECTIONS = {  # query -> heading; under it stands the question that the query's file opens with
+    "curriculum": "The curriculum",
+    "learning_curve": "Step by step",
+    "gate": "The gate",
+    "frontier_occupancy": "The frontier",
+    "failure_reasons": "Why kernels failed",
+    "validation_failures": "Why modules were refused",
+    "not_judged": "What could not be judged",
+    "success_by_api": "Success by API",
+    "diversity": "Diversity",
+    "tokens": "Tokens",
+    "time_split": "Where the wall time went",
+    "evaluations": "Evaluations",
+    "checkpoints": "Checkpoints",
+}
+ROWS = 60  # that a table of the page shows
+TIMERS = {
+    "roofline": "Speed is a roofline <em>estimate</em> from bytes moved and launches made, against the same count for the reference; "
+    "it is not measured time. Correctness is real: every kernel was run.",
+    "cuda": "Speed is measured on the device, kernel and reference interleaved.",
+    "": "No correct kernel was timed.",
+}
 
 
 def write_report(store: Store, run_id: str, path: str | Path) -> None:
-    """Write the page of `run_id` to `path`; replaces an older one as a whole."""
+    """Write the page of `run_id` (a beginning of an id, or `latest`) to `path`; replaces an older page as a whole.
+
+    Raises UserError when there is no such run, or `path` cannot be written.
+    """
     from jinja2 import Environment, PackageLoader
 
     run_id = store.resolve_run(run_id)
     (run,) = store.rows(Run, run_id=run_id)
-    frames = {name: store.named(name, run_id=run_id) for name in TITLES}
-    page = Environment(loader=PackageLoader("kernelzero.report", "."), autoescape=True).get_template("page.html.j2").render(
-        run=run, tables=[(TITLES[name], frame.columns, [[cell(v) for v in row] for row in frame.iter_rows()]) for name, frame in frames.items()],
-        pictures=[_learning(frames["curriculum"]), _frontier(store, run_id)], examples=_examples(store, run_id),
-        roofline=run.config["base"]["device"] == "cpu")
-    path = Path(path)
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(page)
-    partial.replace(path)
+    questions = dict(store.queries())
+    frames = {name: store.named(name, run_id=run_id) for name in SECTIONS}
+    histogram = store.named("frontier_histogram", run_id=run_id, bins=5)
+    template = Environment(loader=PackageLoader("kernelzero.report", "."), autoescape=True).get_template("page.html.j2")
+    page = template.render(
+        run=run, timers=[TIMERS.get(timer, escape(timer)) for timer in _timers(store, run_id)],
+        warm_start=bool(run.config.get("base", {}).get("warm_start")),
+        pictures=[pictures.rounds(frames["curriculum"]), pictures.steps(frames["learning_curve"]),
+                  pictures.frontier(histogram, 5), pictures.time(frames["time_split"])],
+        sections=[(title, questions[name], *_table(frames[name])) for name, title in SECTIONS.items()],
+        examples=_examples(store, run_id), settings=_flat(run.config))
+    _replace(Path(path), page)
 
 
-def _svg(figure) -> str:
-    stream = io.StringIO()
-    figure.savefig(stream, format="svg", bbox_inches="tight")
-    text = stream.getvalue()
-    return text[text.index("<svg"):]
+def _table(frame) -> tuple[list[str], list[list[str]], int]:
+    """Columns, the first rows as text, and how many rows are left out."""
+    rows = [[cell(value) for value in row] for row in frame.head(ROWS).iter_rows()]
+    return frame.columns, rows, max(0, frame.height - ROWS)
 
 
-def _figure(title: str, x: str, y: str):
-    from matplotlib.figure import Figure
-    figure = Figure(figsize=(6, 3.2))
-    axes = figure.subplots()
-    axes.set(title=title, xlabel=x, ylabel=y)
-    axes.grid(alpha=0.3)
-    return figure, axes
-
-
-def _learning(curriculum) -> str:
-    figure, axes = _figure("Learning, round by round", "round", "share")
-    rows = curriculum.to_dicts()
-    for name, label in (("pass_at_1", "pass@1"), ("fast_1_at_1", "fast_1@1"), ("coder_pass_rate", "Coder's training samples"),
-                        ("frontier_occupancy", "frontier occupancy"), ("valid_share", "valid modules")):
-        points = [(r["round"], r[name]) for r in rows if r[name] is not None]
-        if points:
-            axes.plot(*zip(*points, strict=True), marker="o", label=label)
-    axes.set_ylim(0, 1)
-    axes.set_xticks([r["round"] for r in rows])
-    axes.legend(fontsize="small")
-    return _svg(figure)
-
-
-def _frontier(store: Store, run_id: str) -> str:
-    """Histogram of p = k/n of the proposed modules, a line a round."""
-    figure, axes = _figure("Success rate of proposed modules", "p = k / n", "share of the round's modules")
-    tried = store.query("select round, k / n as p from proposals where run_id = ? and n > 0 order by round", [run_id])
-    for (round_,), part in tried.group_by(["round"], maintain_order=True):
-        shares = [part.filter(part["p"].is_between(low, low + 0.2, closed="both" if low > 0.75 else "left")).height / part.height
-                  for low in (0.0, 0.2, 0.4, 0.6, 0.8)]
-        axes.plot([0.1, 0.3, 0.5, 0.7, 0.9], shares, marker="o", label=f"round {round_}")
-    if tried.height:
-        axes.legend(fontsize="small")
-    return _svg(figure)
+def _timers(store: Store, run_id: str) -> list[str]:
+    """The timers behind the run's speedups; [''] when there is none."""
+    found = store.query("SELECT DISTINCT timer FROM outcomes WHERE run_id = ? AND timer <> '' ORDER BY timer", [run_id])
+    return found["timer"].to_list() or [""]
 
 
 def _examples(store: Store, run_id: str) -> list[tuple[str, str, str]]:
-    """(title, source of a module, source of a kernel): a module that was solved, with its fastest kernel, and one that never was."""
+    """(title, module, kernel): a module with its fastest correct kernel, and one that was never solved with a kernel of it.
+
+    Of the modules that the run's own models wrote; of each kind the one that was tried most often.
+    """
     found = []
-    for title, having, wanted in (("Solved: the fastest correct kernel", "count(*) filter (correct) > 0", True),
-                                  ("Unsolved: one of its kernels", "count(*) filter (correct) = 0", False)):
+    for title, solved in (("Solved", True), ("Never solved", False)):
         rows = store.query(
-            f"select module_id from samples join judgements using (judgement_id, module_id) where run_id = ? and role = 'train' "
-            f"group by module_id having {having} order by count(*) desc, module_id limit 1", [run_id]).rows()
+            "SELECT module_id FROM outcomes WHERE run_id = $run AND role IN ('reward', 'train') AND kernel_id <> '' "
+            "GROUP BY module_id HAVING bool_or(correct) = $solved ORDER BY count(*) DESC, module_id LIMIT 1",
+            {"run": run_id, "solved": solved}).rows()
         if not rows:
             continue
-        kernel = store.query("select kernel_id, source, stage, reason from judgements join kernels using (kernel_id) where module_id = ? and correct = ? "
-                             "order by speedup desc nulls last, kernel_id limit 1", [rows[0][0], wanted]).rows()
-        if kernel:
-            said = "correct" if wanted else f"{kernel[0][3]} (after stage {kernel[0][2]})"
-            found.append((f"{title}: {said}", describe(store, rows[0][0]).source, kernel[0][1]))
+        kernel = store.query(
+            "SELECT o.kernel_id, k.source, o.reached, o.reason, o.speedup, o.timer FROM outcomes o JOIN kernels k USING (kernel_id) "
+            "WHERE o.run_id = $run AND o.module_id = $module AND o.correct = $solved "
+            "ORDER BY o.speedup DESC NULLS LAST, o.kernel_id LIMIT 1",
+            {"run": run_id, "solved": solved, "module": rows[0][0]}).to_dicts()[0]
+        story = describe(store, rows[0][0])
+        tries = ", ".join(f"round {t['round']} {t['stage']} {t['k']} of {t['n']}" for t in story.tries if t["run_id"] == run_id)
+        fast = f", {kernel['speedup']:.2f}x eager ({kernel['timer']})" if kernel["speedup"] is not None else ""
+        said = f"correct{fast}" if solved else f"{kernel['reason']} (came as far as: {kernel['reached']})"
+        found.append((f"{title} ({tries}). Right: kernel {kernel['kernel_id'][:12]}, {said}", story.source, kernel["source"]))
     return found
+
+
+def _flat(values: dict, prefix: str = "") -> dict[str, str]:
+    flat = {}
+    for name, value in values.items():
+        flat |= _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {f"{prefix}{name}": str(value)}
+    return flat
+
+
+def _replace(path: Path, page: str) -> None:
+    """The page under its name, whole or not at all."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(page, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        if partial.is_file():
+            partial.unlink()
+        raise UserError(f"cannot write the report {path}: {error.strerror}; give another path") from error

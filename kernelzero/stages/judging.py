@@ -11,6 +11,7 @@ from kernelzero.keck import Task
 from kernelzero.kernels import extract_answer, screen
 from kernelzero.models.sampler import Completion
 from kernelzero.source import digest
+from kernelzero.stages.spec import digest_of
 from kernelzero.store.records import JudgementRow, Kernel
 
 
@@ -76,14 +77,15 @@ class Judge:
         source = answer.source if answer.source is not None else attempt.completion.text
         task = Task(attempt.module_source, source, config.backend, config.verifier.policy, config.verifier.seeds,
                     config.verifier.scales, finish_reason=attempt.completion.finish_reason)
-        refused = None
-        if answer.source is None:
-            refused = (keck.Stage.NONE, answer.reason, answer.detail)
+        refused, key = None, keck.judgement_key(task)
+        if answer.reason:
+            refused = (keck.Stage.NONE if answer.source is None else keck.Stage.EXTRACTED, answer.reason, answer.detail)
+            key = digest_of([key, answer.reason])  # the same text may be whole when the sampler was not cut off
         else:
             found = screen(source, config.backend, config.verifier.policy, attempt.module_source)
             if found:
                 refused = (keck.Stage.EXTRACTED, *found)
-        return digest(source), task, keck.judgement_key(task), refused
+        return digest(source), task, key, refused
 
     def _look_up(self, keys: set[str]) -> None:
         missing = sorted(keys - self.known.keys())

@@ -110,5 +110,6 @@ def test_the_constructor_is_compared_only_where_the_count_is_certain():
 
 
 def test_reasons_are_words_of_the_verifiers_list():
-    used = {answers.NO_ANSWER, answers.CUT_OFF, "syntax_error", "no_model_new", "screened_out", "constructor_arguments"}
+    used = {answers.NO_ANSWER, answers.CUT_OFF, "syntax_error", "no_model_new", "screened_out", "constructor_arguments",
+            answers.INCOMPLETE_ANSWER, "named_model", "model_not_defined", "no_kernel"}
     assert used <= set(Reason)
