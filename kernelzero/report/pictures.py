@@ -49,9 +49,9 @@ def frontier(histogram, bins: int) -> str:
 
 
 def time(time_split) -> str:
-    """Seconds of every stage by kind of work, stacked."""
-    figure, axes = _figure("Seconds by stage", "", "seconds")
-    rows = [row for row in time_split.to_dicts() if row["round"] is not None]
+    """Seconds of every stage by kind of work, stacked. The warm start, far longer and mostly cached, is only in the table."""
+    figure, axes = _figure("Seconds by stage, after the warm start", "", "seconds")
+    rows = [row for row in time_split.to_dicts() if row["round"] is not None and row["stage"] != "warm_start"]
     names = [f"{row['round']} {row['stage']}" for row in rows]
     below = [0.0] * len(rows)
     for kind in KINDS:
