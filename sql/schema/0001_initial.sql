@@ -210,7 +210,8 @@ CREATE MACRO lineage(run, before) AS TABLE
 WITH RECURSIVE chain(run_id, before_round) AS (
     SELECT run::VARCHAR, before::BIGINT
     UNION ALL
-    SELECT r.origin_run_id, least(c.before_round, (SELECT min(s.round) FROM stage_runs s WHERE s.run_id = c.run_id))
+    SELECT r.origin_run_id, least(c.before_round, (SELECT min(s.round) FROM stage_runs s
+                                                       WHERE s.run_id = c.run_id AND s.stage IN ('proposer', 'generate', 'coder')))
     FROM chain c JOIN runs r ON r.run_id = c.run_id WHERE r.origin_run_id <> '' AND r.origin_run_id <> r.run_id
 )
 SELECT run_id, before_round FROM chain;

@@ -1,5 +1,7 @@
 """A store in a temporary folder, and a small history of two rounds whose every rate is worked out by hand beside it."""
 
+import shutil
+
 import pytest
 
 from kernelzero.store import Store
@@ -115,7 +117,15 @@ def make_judgement():
     return judgement
 
 
+@pytest.fixture(scope="session")
+def template(tmp_path_factory):
+    """The history's database, made once: a copy of a closed file is as good as a new one, and 100 times quicker."""
+    made = Store(tmp_path_factory.mktemp("template") / "kernelzero.duckdb")
+    made.write(history())
+    return made.path
+
+
 @pytest.fixture
-def filled(store):
-    store.write(history())
+def filled(store, template):
+    shutil.copyfile(template, store.path)
     return store

@@ -114,6 +114,7 @@ def test_open_in_this_very_process(filled):
 
 
 def test_moved_away_in_use(filled):
+    filled.query("SELECT 1")
     filled.path.rename(filled.path.with_name("moved.duckdb"))
     with pytest.raises(UserError, match="moved or deleted while in use"):
         filled.write(ROWS)

@@ -63,7 +63,8 @@ def test_failed_api_sets_of_a_rerun_sees_the_rounds_before_it_of_its_origin(fill
         Sample("run-a", 2, "proposer", "reward", 1, 0, 0, "soft0000", "k0000000", "jr0", 5, "stop"),
     ])
     assert filled.named("failed_api_sets", run_id="run-b", before_round=2)["module_id"].to_list() == ["soft0000"]
-    filled.write([StageRun("run-b", 2, "proposer", "running")])
+    # what it does itself from its first training round on is its own; a look at the base is no training round
+    filled.write([StageRun("run-b", 0, "evaluate", "finished"), StageRun("run-b", 2, "proposer", "running")])
     assert filled.named("failed_api_sets", run_id="run-b", before_round=3)["module_id"].to_list() == ["soft0000"]
 
 
@@ -146,7 +147,8 @@ def test_tokens_and_time(filled):
 
 def test_gate_and_diversity(filled):
     gate = filled.named("gate")
-    assert only(gate, stage="coder") == {"round": 1, "stage": "coder", "step": 1, "groups": 2, "open_share": 0.5, "nonzero_share": 0.5, "mean_rho": 0.25, "tau": 0.5}
+    assert only(gate, stage="coder") == {
+        "round": 1, "stage": "coder", "step": 1, "groups": 2, "open_share": 0.5, "nonzero_share": 0.5, "mean_rho": 0.25, "tau": 0.5}
     assert only(gate, stage="proposer")["nonzero_share"] == 0.5  # prompt 0 has advantages, prompt 1 none
     diversity = filled.named("diversity")
     proposed = only(diversity, role="propose")
