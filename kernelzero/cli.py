@@ -30,14 +30,14 @@ def run(*, profile: str = "tiny", set_: Overrides = None, run_id: str = "", home
     profile: one of `kernelzero profiles`, or a TOML file.
     run_id: name of the run; a new one when left out. For one that exists, give --profile "" to keep its stored settings.
     """
+    _check(profile, set_ or [])
     _flow("evolve", home)(profile=profile, overrides=set_ or [], run_id=run_id, home=home)
 
 
 @app.command
 def evaluate(model: str, *, profile: str = "tiny", set_: Overrides = None, home: Home = HOME) -> None:
     """Evaluate a model folder on the profile's suites: pass@k, fast_p@k, mean output tokens."""
-    from kernelzero.models.checkpoints import check
-    check(Path(model))
+    _check(profile, [*(set_ or []), "base.warm_start=false", f"base.model={model}"])
     _flow("evaluate", home)(model=model, profile=profile, overrides=set_ or [], home=home)
 
 
@@ -123,6 +123,19 @@ def report(run_id: str = "latest", *, output: str = "", home: Home = HOME) -> No
     path = Path(output or Path(home) / "runs" / run_id / "report.html")
     write_report(store, run_id, path)
     _console().print(f"wrote {path}")
+
+
+def _check(profile: str, overrides: list[str]) -> None:
+    """Say what is wrong with the settings before Prefect is started for them, which takes seconds."""
+    from kernelzero.config import load
+    from kernelzero.models.checkpoints import check
+    if not profile:
+        if overrides:
+            raise UserError("--set needs a profile: a run that goes on with its stored settings (--profile \"\") takes no others")
+        return
+    config = load(profile, overrides)
+    if config.base.model != "tiny":
+        check(Path(config.base.model))
 
 
 def _flow(name: str, home: str):

@@ -32,7 +32,7 @@ class WarmStart(Settings):
     samples: int = Field(8000, ge=64, description="triples that the generator writes")
     proposer_share: float = Field(0.4, ge=0, le=1, description="share of them used as API set -> module; the rest as module -> kernel")
     mistakes: float = Field(0.3, ge=0, lt=1, description="rate of planted mistakes in the Coder's answers, times an operator's difficulty")
-    steps: int = Field(600, ge=1, description="optimizer steps of SFT")
+    steps: int = Field(500, ge=1, description="optimizer steps of SFT")
     batch: int = Field(32, ge=1, description="samples a step")
     learning_rate: float = Field(3e-3, gt=0)
     vocabulary: int = Field(1200, ge=300, description="BPE tokens")
