@@ -1,5 +1,6 @@
 """Evaluation as a stage: n samples a task of every suite -> verdicts -> pass@k, fast_p@k, mean output tokens."""
 
+from kernelzero.apis import api_set
 from kernelzero.bench import metrics, suites
 from kernelzero.bench.footprint import fits, footprints
 from kernelzero.config import Config
@@ -73,7 +74,7 @@ def _evaluate(context, sampler, judge, suite, number, start, tasks) -> tuple[lis
                            tokens=attempt.completion.tokens, finish_reason=attempt.completion.finish_reason,
                            not_judged=outcome.not_judged, suite=suite, task=task.name))
         outcomes[task.name].append(metrics.Sample(bool(outcome.correct), outcome.speedup, attempt.completion.tokens, outcome.correct is not None))
-    rows += [Module(digest(t.source), t.source, (), origin=suite, name=t.name) for t in tasks]
+    rows += [Module(digest(t.source), t.source, tuple(api_set(t.source)), origin=suite, name=t.name) for t in tasks]
     return rows, [metrics.TaskSamples(name, tuple(samples)) for name, samples in outcomes.items()]
 
 
