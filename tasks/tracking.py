@@ -10,12 +10,19 @@ from kernelzero.store.records import Checkpoint
 if TYPE_CHECKING:
     from kernelzero_tasks.run import RunHandle
 
-ROLES = {"proposer": "proposer", "coder": "coder"}
+ROLES = ("proposer", "coder")
 
 
 def tracker(run: RunHandle):
+    """The run's tracker; kept for the process, since opening MLflow's database takes longer than a stage's rows."""
     from kernelzero.tracking import Tracker
-    return Tracker(run.home, run.run_id, run.config.model_dump(mode="json"))
+    key = (run.home.absolute(), run.run_id)
+    if key not in _open:
+        _open[key] = Tracker(run.home, run.run_id, run.config.model_dump(mode="json"))
+    return _open[key]
+
+
+_open: dict = {}
 
 
 def track_stage(run: RunHandle, spec: StageSpec, result: StageResult) -> None:
@@ -28,8 +35,8 @@ def track_stage(run: RunHandle, spec: StageSpec, result: StageResult) -> None:
     tracked = tracker(run)
     child = tracked.stage(spec.round, spec.kind, [(m["name"], m["step"], m["value"]) for m in metrics], seconds=result.seconds)
     if spec.kind in ROLES:
-        version = tracked.register(ROLES[spec.kind], result.model, result.digest, spec.round, child)
-        run.store.write([Checkpoint(run.run_id, spec.round, ROLES[spec.kind], result.model, result.digest, str(version))])
+        version = tracked.register(spec.kind, result.model, result.digest, spec.round, child)
+        run.store.write([Checkpoint(run.run_id, spec.round, spec.kind, result.model, result.digest, str(version))])
 
 
 def track_end(run: RunHandle, status: str) -> None:

@@ -12,7 +12,7 @@ from kernelzero.config import load
 from kernelzero.errors import UserError
 from kernelzero.stages.process import StageFailed, run_stage
 from kernelzero.stages.spec import StageSpec, derive_seed
-from kernelzero.store.records import Sample
+from kernelzero.store.records import Run, Sample
 
 
 def spec(kind: str, folder: Path, coder: str, **settings) -> StageSpec:
@@ -36,6 +36,8 @@ def test_bad_input_found_inside_comes_out_as_a_sentence(small_model, tmp_path):
 
 
 def test_a_proposer_that_writes_nothing_valid_stops_the_run_with_advice(small_model, tmp_path):
+    from kernelzero.store import Store
+    Store(tmp_path / "x.duckdb").write([Run("run", "smoke", 0, {}, "running")])
     with pytest.raises(UserError, match="no valid module in 24 completions.*validation_failures"):
         run_stage(spec("generate", tmp_path, str(small_model)))
 
