@@ -1,7 +1,7 @@
 """Draws triples: a module, its API set, and an answer that is right, or wrong by a mistake planted on purpose.
 
-Mistakes are planted because a model that was warm-started on clean answers has little left to learn
-(docs/results.md): each operator of a module goes wrong with probability `mistakes` x its difficulty, and the frame
+Mistakes are planted so that the Coder has something to unlearn (docs/method.md; what is left to learn without them was not
+measured here): each operator of a module goes wrong with probability `mistakes` x its difficulty, and the frame
 around the lines (masks, grid, the output's shape) with probability `mistakes` x FRAME_DIFFICULTY. A mistake is only
 planted where `twin.py` sees its effect, so `correct` is what a verifier says, up to the filter's three sampled
 inputs.

@@ -1,8 +1,8 @@
 """The warm start: SFT of a base model on the generator's corpus, so that it knows both tasks and the answer format.
 
 For the tiny base it also makes the tokenizer and the random initial weights. The Coder's answers hold planted mistakes at
-a stated rate (settings `warm_start.mistakes`): from a clean corpus the tiny model is either unable or right, and neither
-reward has anything to say. So gains on `tiny` are, for the most part, planted formulas unlearned.
+a stated rate (settings `warm_start.mistakes`), so that both rewards have something to say. So expect gains on `tiny` to be, for the
+most part, planted formulas unlearned.
 """
 
 import hashlib
@@ -17,8 +17,8 @@ from kernelzero.kernels import coder_prompt
 from kernelzero.models import checkpoints
 from kernelzero.modules import proposer_prompt
 
-# Standard deviation of the initial weights. transformers' 0.02 suits widths of thousands; at width 128 and 1,200 tokens 0.06 gives
-# pass@1 .40 where 0.02 gives .25 after the same 500 steps (docs/results.md).
+# Standard deviation of the initial weights. At width 128 and 1,200 tokens 0.06 gave pass@1 .40 where transformers' 0.02 gave .25 after
+# the same 500 steps; at 700 tokens there was no gain (one seed, docs/results.md).
 INIT = 0.06
 
 
