@@ -103,26 +103,24 @@ class ProposerReward:
             duplicate_scale=settings.duplicate_scale)
 
     def _store(self, step, everything, rows, rewards):
-        place, group = self.context.place, self.context.config.proposer.group
-        given = [r.reward for r in rewards]
-        means = []
-        for start in range(0, len(given), group):
-            judged = [r for r in given[start:start + group] if r is not None]
-            means += [sum(judged) / len(judged) if judged else 0.0] * group
+        place, given = self.context.place, [r.reward for r in rewards]
+        groups: dict[int, list[float]] = {}  # judged rewards of a prompt's completions; by the prompt's id, wherever they were sampled
+        for p, reward in zip(everything, given, strict=True):
+            groups.setdefault(p.prompt_index, []).extend([] if reward is None else [reward])
+        means = {prompt: sum(judged) / len(judged) if judged else 0.0 for prompt, judged in groups.items()}
         proposals = [
             Proposal(**place, step=step, row=p.row, prompt_index=p.prompt_index, module_id=p.validation.module_id, completion=p.text,
                      tokens=p.tokens, k=p.k, n=p.n, reward=r.reward, reward_kind=r.kind,
-                     advantage=None if r.reward is None else r.reward - mean)
-            for p, r, mean in zip(everything, rewards, means, strict=True)]
+                     advantage=None if r.reward is None else r.reward - means[p.prompt_index])
+            for p, r in zip(everything, rewards, strict=True)]
         scored = [p for p in proposals if p.n > 0]
-        groups = [proposals[i:i + group] for i in range(0, len(proposals), group)]
         self.step_figures = {
             "reward": sum(r for r in given if r is not None) / max(1, sum(r is not None for r in given)),
             "valid_share": sum(p.validation.valid for p in everything) / len(everything),
             "covered_share": sum(p.validation.valid and not p.validation.missing_apis for p in everything) / len(everything),
             "frontier_occupancy": sum(0.2 <= p.k / p.n <= 0.8 for p in scored) / max(1, len(scored)),
             "pass_rate": sum(p.k for p in scored) / max(1, sum(p.n for p in scored)),
-            "nonzero_share": sum(any(abs(p.advantage or 0) > 1e-9 for p in g) for g in groups) / len(groups),
+            "nonzero_share": len({p.prompt_index for p in proposals if abs(p.advantage or 0) > 1e-9}) / len(groups),
             "distinct_modules": len({p.module_id or digest(p.completion) for p in proposals}) / len(proposals),
             "duplicate_share": sum(bool(p.validation.duplicate_of) for p in everything) / len(everything)}
         self.context.store.write([*rows, *proposals, *metric_rows(place, step, self.step_figures)])
