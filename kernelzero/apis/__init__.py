@@ -6,8 +6,8 @@ Pure values and syntax trees: nothing here imports torch, model code or the stor
 
 from kernelzero.apis.cooccurrence import CoOccurrence
 from kernelzero.apis.extract import Extraction, api_set, extract
-from kernelzero.apis.sampling import SampledSet, check_api_set, mix
-from kernelzero.apis.vocabulary import VOCABULARY, Api, canonical
+from kernelzero.apis.sampling import SampledSet, mix
+from kernelzero.apis.vocabulary import VOCABULARY, Api, canonical, check_api_set
 
 __all__ = [
     "VOCABULARY",

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from kernelzero.apis.extract import api_set
-from kernelzero.apis.sampling import check_api_set
+from kernelzero.apis.vocabulary import check_api_set
 from kernelzero.errors import UserError
 
 

@@ -5,18 +5,13 @@ Frontier sets come in as plain lists, from SQL elsewhere. Each is used once at m
 than the share asks for, the rest is drawn from the co-occurrence distribution.
 """
 
-import difflib
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kernelzero.apis.vocabulary import VOCABULARY, canonical
+from kernelzero.apis.cooccurrence import CoOccurrence
+from kernelzero.apis.vocabulary import VOCABULARY, check_api_set
 from kernelzero.errors import UserError
-
-if TYPE_CHECKING:
-    from kernelzero.apis.cooccurrence import CoOccurrence
 
 FRONTIER, CO_OCCURRENCE = "frontier", "co_occurrence"
 _ATTEMPTS = 20  # draws of a co-occurrence set that was drawn before, until it is taken all the same
@@ -32,29 +27,11 @@ class SampledSet:
     mutation: str = ""
 
 
-def check_api_set(apis: Iterable[str]) -> tuple[str, ...]:
-    """The set with canonical names, sorted, without doubles; a UserError when it is empty or names an unknown API."""
-    given = [apis] if isinstance(apis, str) else list(apis)
-    if not given:
-        raise UserError("the API set is empty: name at least one API, such as torch.relu")
-    names = set()
-    for api in given:
-        name = canonical(api)
-        if name is None:
-            close = difflib.get_close_matches(api, list(VOCABULARY), n=1)
-            hint = (
-                f"; did you mean '{close[0]}'?" if close else "; the known ones are in kernelzero/apis/vocabulary.toml"
-            )
-            raise UserError(f"unknown API '{api}'{hint}")
-        names.add(name)
-    return tuple(sorted(names))
-
-
 def mix(
     rng: np.random.Generator,
     n: int,
     frontier: list[tuple[str, tuple[str, ...]]],
-    distribution: "CoOccurrence",
+    distribution: CoOccurrence,
     frontier_share: float,
     mutate: float = 0.0,
     sizes: tuple[int, int] | None = None,
@@ -97,7 +74,7 @@ def _frontier(wanted: int, frontier: list[tuple[str, tuple[str, ...]]], rng: np.
 
 
 def _mutated(
-    item: SampledSet, distribution: "CoOccurrence", rng: np.random.Generator, sizes: tuple[int, int] | None
+    item: SampledSet, distribution: CoOccurrence, rng: np.random.Generator, sizes: tuple[int, int] | None
 ) -> SampledSet:
     """One API less, another, or more; unchanged when no such change is possible."""
     low, high = sizes or (1, len(VOCABULARY))

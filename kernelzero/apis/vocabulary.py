@@ -6,10 +6,14 @@ kernel may call. Containers (nn.Sequential, nn.Parameter, ...) and tensor factor
 nothing and are no APIs.
 """
 
+import difflib
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 from types import MappingProxyType
+
+from kernelzero.errors import UserError
 
 # Shapes of the tensors that the examples speak of; `index` holds int64 class indices below 4, the rest normal floats.
 EXAMPLE_INPUTS = MappingProxyType(
@@ -86,3 +90,21 @@ def canonical(name: str) -> str | None:
     if found is None and spelling.endswith("_") and not spelling.endswith("__"):
         found = _SPELLINGS.get(spelling[:-1])
     return found
+
+
+def check_api_set(apis: Iterable[str]) -> tuple[str, ...]:
+    """The set with canonical names, sorted, without doubles; a UserError when it is empty or names an unknown API."""
+    given = [apis] if isinstance(apis, str) else list(apis)
+    if not given:
+        raise UserError("the API set is empty: name at least one API, such as torch.relu")
+    names = set()
+    for api in given:
+        name = canonical(api)
+        if name is None:
+            close = difflib.get_close_matches(api, list(VOCABULARY), n=1)
+            hint = (
+                f"; did you mean '{close[0]}'?" if close else "; the known ones are in kernelzero/apis/vocabulary.toml"
+            )
+            raise UserError(f"unknown API '{api}'{hint}")
+        names.add(name)
+    return tuple(sorted(names))

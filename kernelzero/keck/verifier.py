@@ -12,35 +12,13 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
-from kernelzero.keck import judge, roofline, wire
-from kernelzero.keck.limits import Limits
-from kernelzero.keck.pool import Fault, JobFailure, Pool
-from kernelzero.keck.reasons import Reason
-from kernelzero.keck.reference_cache import Reference, ReferenceCache, run_reference
-from kernelzero.keck.runs import ModuleJob, ModuleRun
-from kernelzero.keck.verdict import Judgement, Stage, Task, Verdict
+from kernelzero.keck.confine.limits import Limits
+from kernelzero.keck.judge.verdict import Task, Verdict
+from kernelzero.keck.judging import KECK_VERSION, Judging, NotJudged, Stop
+from kernelzero.keck.pool.processes import Fault, Pool
+from kernelzero.keck.reference.runs import ModuleJob, ModuleRun
+from kernelzero.keck.references import Reference, ReferenceCache, decode_run, run_reference
 from kernelzero.source import digest, normalise
-
-KECK_VERSION = "1"
-MIN_CASES = 3
-STAGES = {stage.value: stage for stage in Stage}
-LIMIT_REASONS = (
-    Reason.TIMEOUT,
-    Reason.OUT_OF_MEMORY,
-    Reason.CRASHED,
-    Reason.EXITED,
-    Reason.OUTPUT_TOO_LARGE,
-    Reason.BAD_TAPE,
-)
-
-
-def cases_of(seeds: tuple[int, ...], scales: tuple[float, ...]) -> list[tuple[int, float]]:
-    """At least three pairs where there are as many: each seed with the next scale; every seed and scale occurs."""
-    count = max(MIN_CASES, len(seeds), len(scales))
-    pairs = [(seeds[i % len(seeds)], scales[i % len(scales)]) for i in range(count)]
-    for seed in seeds:  # equal lengths walk in step: fill up with pairs that have not occurred
-        pairs += [(seed, scale) for scale in scales]
-    return list(dict.fromkeys(pairs))[:count]
 
 
 def judgement_key(task: Task) -> str:
@@ -55,18 +33,6 @@ def judgement_key(task: Task) -> str:
         KECK_VERSION,
     ]
     return hashlib.sha256(json.dumps(rules).encode()).hexdigest()
-
-
-class _Stop(Exception):
-    """The judgement is made."""
-
-    def __init__(self, stage: Stage, reason: str, detail: str, **more):
-        super().__init__(detail)
-        self.judgement = Judgement(stage, str(reason), detail[:600], **more)
-
-
-class _NotJudged(Exception):
-    pass
 
 
 class Verifier:
@@ -104,8 +70,6 @@ class Verifier:
 
     def run_modules(self, jobs: list[ModuleJob]) -> list[ModuleRun]:
         """Modules on their own, sandboxed, on every pair of seed and scale; in order."""
-        from kernelzero.keck.module_data import decode_run
-
         return [decode_run(raw) for raw in self.run_modules_raw(jobs)]
 
     def run_modules_raw(self, jobs: list[ModuleJob]) -> list[tuple[Reference, ModuleJob, float, str]]:
@@ -186,192 +150,8 @@ class Verifier:
                 else f"unknown backend {task.backend!r}"
             )
         try:
-            return verdict(**Judging(self, task, stages).run())
-        except _Stop as stop:
+            return verdict(**Judging(self.pool, self.limits, self.references, task, stages).run())
+        except Stop as stop:
             return verdict(judgement=stop.judgement)
-        except _NotJudged as error:
+        except NotJudged as error:
             return verdict(not_judged=str(error))
-
-
-class Judging:
-    """One task on its way through the stages."""
-
-    def __init__(self, verifier: Verifier, task: Task, stages: dict):
-        self.pool, self.limits, self.references = verifier.pool, verifier.limits, verifier.references
-        self.task, self.stages = task, stages
-        self.candidate = normalise(task.candidate)
-
-    def timed(self, name: str, since: float) -> float:
-        now = time.perf_counter()
-        self.stages[name] = self.stages.get(name, 0.0) + now - since
-        return now
-
-    def run(self) -> dict:
-        now = time.perf_counter()
-        module, cases = normalise(self.task.module), cases_of(tuple(self.task.seeds), tuple(self.task.scales))
-        reference = self.references.get(f"{digest(module)} {cases}", module, cases)
-        self.timed("reference", now)
-        if reference.failed:
-            raise _NotJudged(f"the reference fails: {reference.failed}: {reference.detail}")
-        dtypes = [e.dtype for e in reference.cases[0].expected]
-        if "bfloat16" in dtypes:
-            raise _NotJudged("a limit of the device: bfloat16 is wrong in Triton's interpreter")
-        if reference.passed_by:
-            raise _NotJudged(
-                f"a constant would pass for this module ({reference.passed_by}), so it can tell nothing apart"
-            )
-        groups: dict[str, list[int]] = {}
-        for index, case in enumerate(reference.cases):
-            groups.setdefault(case.signature, []).append(index)
-        worst, counts, passed = 0.0, None, 0
-        for indices in groups.values():
-            tape, constants = self.record(reference, indices[0])
-            for finding, answer in self.replay(reference, indices, tape, constants, passed):
-                worst, passed = max(worst, finding.error or 0.0), passed + 1
-                counts = counts or answer
-        judgement = Judgement(
-            Stage.CORRECT, "", "", worst, judge.tolerance_text(dtypes), flaky=worst >= judge.NEAR_BOUND
-        )
-        return {"judgement": judgement, "measurement": self.measure(reference, counts) if self.task.time else None}
-
-    def measure(self, reference: Reference, counts: dict):
-        first = reference.cases[0].header
-        versions = {"keck": KECK_VERSION, **self.pool.current().versions}
-        return roofline.measurement(
-            counts["launches"] + counts["torch_launches"],
-            counts["bytes"] + counts["torch_bytes"],
-            first["launches"],
-            first["bytes"],
-            versions,
-        )
-
-    def record(self, reference: Reference, index: int) -> tuple[dict, memoryview]:
-        now = time.perf_counter()
-        header = reference.cases[index].header
-        shared = [name for name, kind, _ in header["parameters"] if kind != "parameter"]
-        request = {
-            "kind": "record",
-            "source": self.candidate,
-            "init": header["init"],
-            "inputs": header["inputs"],
-            "shared": shared,
-            "policy": self.task.policy,
-        }
-        try:
-            for answer, blob in self.pool.run(request, b"", self.limits.seconds_of("record"), self.limits.tape_bytes):
-                self.timed("record", now)
-                self.check_parameters(reference, answer.get("parameters"), "tape" in answer)
-                if "failed" in answer:
-                    raise _Stop(STAGES[answer["stage"]], Reason(answer["failed"]), str(answer["detail"]))
-                if not isinstance(answer["tape"], dict):
-                    raise TypeError("no tape")
-                return answer["tape"], blob
-        except JobFailure as failure:
-            raise _Stop(Stage.SCREENED, failure.reason, f"while it was recorded: {failure.detail}") from None
-        except (KeyError, TypeError, ValueError, AttributeError, wire.WireError) as error:
-            raise _Stop(Stage.BUILT, Reason.BAD_TAPE, f"the recording sent no tape: {error}") from None
-        raise _Stop(Stage.SCREENED, Reason.EXITED, "the recording process left without a tape")
-
-    def check_parameters(self, reference: Reference, listing, recorded: bool) -> None:
-        """Parameters and buffers strictly by name, shape and dtype; buffers of the candidate's own are its business."""
-        if listing is None:
-            return
-        stage = Stage.RECORDED if recorded else Stage.BUILT
-        mine = {str(name): (str(kind), tuple(shape), str(dtype)) for name, kind, shape, dtype in listing}
-        theirs = {name: (kind, tuple(spec["shape"]), spec["dtype"]) for name, kind, spec in reference.parameters}
-        missing = [n for n, (kind, _, _) in theirs.items() if kind != "temporary" and n not in mine]
-        extra = [n for n, (kind, _, _) in mine.items() if kind == "parameter" and n not in theirs]
-        if missing or extra:
-            parts = [
-                f"{what} {', '.join(names[:6])}"
-                for what, names in (("lacks", missing), ("has its own", extra))
-                if names
-            ]
-            raise _Stop(
-                stage, Reason.PARAMETERS, f"ModelNew {' and '.join(parts)}; weights are loaded by the reference's names"
-            )
-        for name, (kind, shape, dtype) in theirs.items():
-            if (
-                name in mine
-                and mine[name] != (kind, shape, dtype)
-                and (kind != "temporary" or mine[name][1:] != (shape, dtype))
-            ):
-                raise _Stop(
-                    stage,
-                    Reason.PARAMETERS,
-                    f"{name} is a {mine[name][0]} {list(mine[name][1])} {mine[name][2]}, "
-                    f"the reference's a {kind} {list(shape)} {dtype}",
-                )
-
-    def replay(self, reference: Reference, indices: list[int], tape: dict, constants: memoryview, passed: int):
-        """Yields (finding, answer) of each case that is right; raises _Stop at the first that is not."""
-        now = time.perf_counter()
-        blob, specs = bytearray(constants), []
-        for index in indices:
-            case = reference.cases[index]
-            specs.append(
-                {
-                    "inputs": case.header["inputs"],
-                    "parameters": case.header["parameters"],
-                    "at": len(blob) - len(constants),
-                    "size": len(case.inputs),
-                }
-            )
-            blob += case.inputs
-        request = {
-            "kind": "replay",
-            "tape": tape,
-            "tape_bytes": len(constants),
-            "policy": self.task.policy,
-            "cases": specs,
-        }
-        done = 0
-        try:
-            for answer, data in self.pool.run(
-                request, blob, self.limits.seconds_of("replay"), self.limits.output_bytes
-            ):
-                now = self.timed("replay", now)
-                yield self.compare(reference.cases[indices[done]], answer, data, passed + done), answer
-                now = self.timed("judge", now)
-                done += 1
-                if done == len(indices):
-                    return
-        except JobFailure as failure:
-            raise _Stop(
-                Stage.PARAMETERS, failure.reason, f"while it was replayed: {failure.detail}", flaky=passed + done > 0
-            ) from None
-        except (KeyError, TypeError, ValueError, AttributeError, wire.WireError) as error:
-            raise _Stop(Stage.PARAMETERS, Reason.BAD_TAPE, f"the replay sent no outputs: {error}") from None
-        raise _Stop(Stage.PARAMETERS, Reason.EXITED, "the replay left without a result")
-
-    def compare(self, case, answer: dict, data: memoryview, passed: int) -> judge.Finding:
-        if "limit" in answer:
-            raise _NotJudged(f"a limit of the device: {answer['limit']}")
-        if "failed" in answer:
-            reason = Reason(answer["failed"])
-            early = {
-                Reason.COMPILE_ERROR: Stage.BUILT,
-                Reason.KERNEL_LANGUAGE: Stage.BUILT,
-                Reason.TORCH_OPERATOR: Stage.RECORDED,
-            }
-            raise _Stop(early.get(reason, Stage.PARAMETERS), reason, str(answer["detail"]), flaky=passed > 0)
-        counts = [answer[k] for k in ("launches", "torch_launches", "bytes", "torch_bytes", "untouched")]
-        if not all(type(n) is int and n >= 0 for n in counts):
-            raise TypeError("counts are no whole numbers")
-        finding = judge.compare(case.header, case.expected, answer, data)
-        tolerance = judge.tolerance_text([e.dtype for e in case.expected])
-        if finding.reason:
-            near = finding.error is not None and finding.error <= 1.0 / judge.NEAR_BOUND
-            raise _Stop(
-                Stage.RAN,
-                finding.reason,
-                f"seed {case.header['seed']}, scale {case.header['scale']:g}: {finding.detail}",
-                max_error=finding.error,
-                tolerance=tolerance,
-                flaky=passed > 0 or near,
-            )
-        if answer["untouched"] and self.task.policy == "strict":
-            raise _Stop(
-                Stage.RAN, Reason.NO_KERNEL_WORK, "an output holds nothing that a kernel stored", tolerance=tolerance
-            )
-        return finding

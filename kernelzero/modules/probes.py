@@ -5,7 +5,7 @@ seed, one input is drawn anew. Needed where the first run does not tell: several
 floating point, and outputs that a scale does not change (sign, argmax).
 """
 
-from kernelzero.keck.runs import ModuleJob, ModuleRun
+from kernelzero.keck.reference.runs import ModuleJob, ModuleRun
 from kernelzero.modules.reasons import Finding, Reason
 from kernelzero.modules.stable import same_outputs, scale_matters, tensors
 

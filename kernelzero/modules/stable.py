@@ -9,7 +9,7 @@ own bounds, which are narrower, were applied where the reference ran and come in
 
 from dataclasses import dataclass
 
-from kernelzero.keck.runs import Case, ModuleRun
+from kernelzero.keck.reference.runs import Case, ModuleRun
 from kernelzero.modules.reasons import Finding, Reason
 
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kernelzero.apis import check_api_set, extract
-from kernelzero.keck.reasons import Reason as KeckReason
-from kernelzero.keck.runs import ModuleJob, ModuleRun
+from kernelzero.keck.judge.reasons import Reason as KeckReason
+from kernelzero.keck.reference.runs import ModuleJob, ModuleRun
 from kernelzero.modules.archive import Archive
 from kernelzero.modules.contract import check_contract, check_length, parse
 from kernelzero.modules.hygiene import check_hygiene

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from kernelzero.keck import Task, judge, judgement_key, roofline, wire
-from kernelzero.keck.reasons import MEANING, Reason
-from kernelzero.keck.verifier import cases_of
+from kernelzero.keck import Task, judgement_key
+from kernelzero.keck.confine import wire
+from kernelzero.keck.judge import comparison as judge
+from kernelzero.keck.judge.cases import cases_of
+from kernelzero.keck.judge.reasons import MEANING, Reason
+from kernelzero.keck.timing import roofline
 
 
 def expected(values, dtype="float32", eager=None):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelzero.keck.reasons import Reason
+from kernelzero.keck.judge.reasons import Reason
 from kernelzero.kernels import answers
 from kernelzero.kernels import screen as screen_function
 from kernelzero.kernels.backends import BACKENDS, EXAMPLE_MODULE

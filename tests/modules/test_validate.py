@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from module_sources import HONEST, module
 
-from kernelzero.keck.runs import ModuleJob
+from kernelzero.keck.reference.runs import ModuleJob
 from kernelzero.modules import Reason, Step, Validator, VerifierFault, check_source
 from kernelzero.modules.reasons import step_of
 from kernelzero.modules.stable import check_run, check_stable

@@ -1,5 +1,6 @@
 """What is known of a module: its cases as data, what the judge expects of them. Kept once for each module, oldest out
-first.
+first; and a module's run
+as torch tensors, for validation. Imports torch only to make those.
 """
 
 import json
@@ -8,10 +9,12 @@ from collections import OrderedDict
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from kernelzero.keck import judge, wire
-from kernelzero.keck.limits import Limits
-from kernelzero.keck.pool import JobFailure, Pool
-from kernelzero.keck.reasons import Reason
+from kernelzero.keck.confine import wire
+from kernelzero.keck.confine.limits import Limits
+from kernelzero.keck.judge import comparison
+from kernelzero.keck.judge.reasons import Reason
+from kernelzero.keck.pool.processes import JobFailure, Pool
+from kernelzero.keck.reference.runs import Case, ModuleJob, ModuleRun
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ def read_case(header: dict, blob: memoryview) -> ReferenceCase:
         raise wire.WireError("counts are no whole numbers")
     end = max((spec["at"] + spec["size"] for spec in specs), default=0)
     bare = [wire.map_nest(header[key], lambda s: [s["dtype"], s["shape"], s["stride"]]) for key in ("inputs", "init")]
-    return ReferenceCase(header, blob, blob[:end], json.dumps(bare), judge.expectations(header, blob))
+    return ReferenceCase(header, blob, blob[:end], json.dumps(bare), comparison.expectations(header, blob))
 
 
 def run_reference(pool: Pool, source: str, cases: list, limits: Limits) -> Reference:
@@ -69,7 +72,7 @@ def run_reference(pool: Pool, source: str, cases: list, limits: Limits) -> Refer
     if len(found) < len(cases):
         return Reference(found, str(Reason.EXITED), "the module's process left without a result")
     return Reference(
-        found, passed_by=judge.passed_by([c.expected for c in found]), size=sum(len(c.blob) * 3 for c in found)
+        found, passed_by=comparison.passed_by([c.expected for c in found]), size=sum(len(c.blob) * 3 for c in found)
     )
 
 
@@ -110,3 +113,39 @@ class ReferenceCache:
                     break
                 self.bytes -= oldest.result().size
                 del self.entries[key]
+
+
+def decode_run(raw: tuple[Reference, ModuleJob, float, str]) -> ModuleRun:
+    reference, _, seconds, fault = raw
+    cases = [_case(c.header, c.blob) for c in reference.cases]
+    first = reference.cases[0].header if reference.cases else {}
+    listing = [(name, kind, tuple(spec["shape"]), spec["dtype"]) for name, kind, spec in first.get("parameters", [])]
+    return ModuleRun(
+        ok=not reference.failed,
+        reason=reference.failed,
+        detail=reference.detail,
+        cases=cases,
+        parameters=listing,
+        passed_by=reference.passed_by,
+        launches=first.get("launches", 0),
+        bytes_moved=first.get("bytes", 0),
+        seconds=seconds,
+        fault=bool(fault),
+    )
+
+
+def _case(header: dict, blob) -> Case:
+    def nest(name):
+        return (
+            None if header.get(name) is None else wire.decode_nest(header[name], lambda spec: wire.to_torch(spec, blob))
+        )
+
+    return Case(
+        seed=header["seed"],
+        scale=header["scale"],
+        inputs=nest("inputs"),
+        outputs=nest("outputs"),
+        outputs64=nest("outputs64"),
+        repeat_equal=bool(header["repeat_equal"]),
+        inputs_changed=bool(header["inputs_changed"]),
+    )

@@ -13,9 +13,12 @@ import torch
 import triton
 from triton.runtime.jit import JITFunction
 
-from kernelzero.keck import interpret, kernels, wire
-from kernelzero.keck.operators import ALLOCATIONS, STRICT, is_free, name_of
-from kernelzero.keck.reasons import Reason
+from kernelzero.keck.confine import wire
+from kernelzero.keck.judge.reasons import Reason
+from kernelzero.keck.language import kernels
+from kernelzero.keck.language.operators import ALLOCATIONS, STRICT, is_free, name_of
+from kernelzero.keck.replay import interpret
+from kernelzero.keck.replay.memory import DeviceLimit, OutOfBounds
 
 
 class Failure(Exception):
@@ -87,11 +90,11 @@ class Program:
         constexprs = {p.name for p in jit.params if p.is_constexpr}
         try:
             interpret.launch(self.functions[index], jit.arg_names, constexprs, arguments, grid, ranges)
-        except interpret.OutOfBounds as error:
+        except OutOfBounds as error:
             raise Failure(
                 Reason.OUT_OF_BOUNDS, f"{jit.fn.__name__}: {error} lie outside the tensors it was given"
             ) from None
-        except (interpret.DeviceLimit, MemoryError):
+        except (DeviceLimit, MemoryError):
             raise
         except Exception as error:
             raise Failure(Reason.KERNEL_ERROR, f"{jit.fn.__name__}: {_first_lines(error)}") from None
@@ -181,7 +184,7 @@ class Run:
         }
         for name, value in arguments.items():
             if isinstance(value, torch.Tensor) and (value.dtype is torch.bfloat16 or "float8" in str(value.dtype)):
-                raise interpret.DeviceLimit(
+                raise DeviceLimit(
                     f"argument {name} is {str(value.dtype).removeprefix('torch.')}, "
                     "which is wrong in Triton's interpreter"
                 )
@@ -274,7 +277,7 @@ def run(sock, header: dict, blob) -> None:
         wire.send(sock, {"failed": failure.reason, "case": index, "detail": failure.detail})
     except kernels.NotTriton as error:
         wire.send(sock, {"failed": Reason.KERNEL_LANGUAGE, "case": index, "detail": f"a kernel uses {error}"})
-    except interpret.DeviceLimit as error:
+    except DeviceLimit as error:
         wire.send(sock, {"limit": str(error), "case": index})
     except MemoryError:
         wire.send(sock, {"failed": Reason.OUT_OF_MEMORY, "case": index, "detail": "the replay runs past its memory"})

@@ -12,7 +12,8 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 from triton.runtime.jit import JITFunction, MockTensor, TensorWrapper
 
-from kernelzero.keck import kernels, tape
+from kernelzero.keck.language import kernels
+from kernelzero.keck.record import tape
 
 TARGET = GPUTarget("cuda", 90, 32)
 OPTIONS = frozenset(

@@ -17,8 +17,8 @@ import threading
 import time
 from pathlib import Path
 
-from kernelzero.keck import wire
-from kernelzero.keck.reasons import Reason
+from kernelzero.keck.confine import wire
+from kernelzero.keck.judge.reasons import Reason
 
 START_S = 120.0
 OUT_OF_MEMORY_STATUS = 71
@@ -59,7 +59,7 @@ class _Timed:
 
 def _environment() -> dict:
     """What a zygote is started with: no GPU, one thread, nothing of the owner's settings or secrets."""
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[3])
     path = os.pathsep.join([root, *(p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p)])
     kept = {k: os.environ[k] for k in ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "VIRTUAL_ENV") if k in os.environ}
     return kept | {
@@ -83,7 +83,7 @@ class Zygote:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.log = tempfile.TemporaryFile()  # noqa: SIM115 closed in close()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "kernelzero.keck.zygote", str(theirs.fileno())],
+            [sys.executable, "-m", "kernelzero.keck.pool.zygote", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             env=_environment(),
             stdin=subprocess.DEVNULL,

@@ -10,6 +10,8 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter as ti
 
+from kernelzero.keck.replay.memory import DeviceLimit
+
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])
 _gamma = np.vectorize(math.lgamma, otypes=[np.float64])
@@ -76,8 +78,6 @@ def _tensor(value):
 
 
 def call(name: str, *args):
-    from kernelzero.keck.interpret import DeviceLimit
-
     function = (UNARY if len(args) == 1 else BINARY).get(name)
     tensors = [_tensor(a) for a in args]
     if function is None or not all(t.dtype.is_floating() for t in tensors):

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelzero.keck import wire
-from kernelzero.keck.reasons import Reason
+from kernelzero.keck.confine import wire
+from kernelzero.keck.judge.reasons import Reason
 
 EAGER_FACTOR = 8.0
 UNIT = {"float64": 1e-12, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}

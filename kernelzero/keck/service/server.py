@@ -1,7 +1,7 @@
 """One verifier for a whole run: a process whose pool many stages share, so that none pays the start of torch and
 Triton.
 
-`python -m kernelzero.keck.service --address PATH` listens on a Unix socket in a folder that only the user can enter;
+`python -m kernelzero.keck.service.server --address PATH` listens on a Unix socket in a folder that only the user can enter;
 the key in PATH.key (made when there is none) is asked of every client. It ends when the process that started it ends.
 Clients and service trust each other (both are ours), so they talk by multiprocessing.connection; nothing of a
 candidate's process passes here but checked data.
@@ -18,8 +18,8 @@ import threading
 from multiprocessing.connection import Listener
 from pathlib import Path
 
-from kernelzero.keck.client import write_private
-from kernelzero.keck.limits import Limits
+from kernelzero.keck.confine.limits import Limits
+from kernelzero.keck.service.client import write_private
 from kernelzero.keck.verifier import Verifier
 
 

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from multiprocessing.connection import Client
 from pathlib import Path
 
-from kernelzero.keck.limits import Limits
-from kernelzero.keck.runs import ModuleJob, ModuleRun
-from kernelzero.keck.verdict import Task, Verdict
+from kernelzero.keck.confine.limits import Limits
+from kernelzero.keck.judge.verdict import Task, Verdict
+from kernelzero.keck.reference.runs import ModuleJob, ModuleRun
 
 
 def write_private(path: Path, data: bytes) -> None:
@@ -83,8 +83,7 @@ class RemoteVerifier:
                 yield index, Verdict(not_judged=f"the verifier's service is gone: {error}", retry=True)
 
     def run_modules(self, jobs: list[ModuleJob]) -> list[ModuleRun]:
-        from kernelzero.keck.module_data import decode_run
-        from kernelzero.keck.reference_cache import Reference, read_case
+        from kernelzero.keck.references import Reference, decode_run, read_case
 
         runs = []
         for cases, failed, detail, passed_by, job, seconds, fault in self._ask("modules", list(jobs)):
@@ -120,12 +119,12 @@ def running_service(workers: int = 2, limits: Limits | None = None, authkey: byt
     folder = Path(tempfile.mkdtemp(prefix="keck-"))  # mode 0700
     address = str(folder / "socket")
     write_private(Path(f"{address}.key"), authkey or secrets.token_bytes(32))
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[3])
     path = os.pathsep.join(p for p in (root, os.environ.get("PYTHONPATH", "")) if p)
     command = [
         sys.executable,
         "-m",
-        "kernelzero.keck.service",
+        "kernelzero.keck.service.server",
         "--address",
         address,
         "--workers",

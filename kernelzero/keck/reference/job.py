@@ -14,9 +14,9 @@ import types
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernelzero.keck import wire
-from kernelzero.keck.operators import is_free
-from kernelzero.keck.reasons import Reason
+from kernelzero.keck.confine import wire
+from kernelzero.keck.judge.reasons import Reason
+from kernelzero.keck.language.operators import is_free
 
 
 class Failure(Exception):

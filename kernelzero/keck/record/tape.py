@@ -8,7 +8,8 @@ import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernelzero.keck import operators, wire
+from kernelzero.keck.confine import wire
+from kernelzero.keck.language import operators
 
 MAX_NODES = 20000
 MAX_CONSTANT = 1 << 20

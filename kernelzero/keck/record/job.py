@@ -13,10 +13,11 @@ import types
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
-from kernelzero.keck import driver, fake_cuda, tape, wire
-from kernelzero.keck.operators import STRICT
-from kernelzero.keck.reasons import Reason
-from kernelzero.keck.reference import explain
+from kernelzero.keck.confine import wire
+from kernelzero.keck.judge.reasons import Reason
+from kernelzero.keck.language.operators import STRICT
+from kernelzero.keck.record import driver, fake_cuda, tape
+from kernelzero.keck.reference.job import explain
 
 NAME = "candidate"
 

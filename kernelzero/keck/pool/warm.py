@@ -10,7 +10,12 @@ import threading
 
 import torch
 
-from kernelzero.keck import driver, fake_cuda, interpret, record, reference, replay, wire
+from kernelzero.keck.confine import wire
+from kernelzero.keck.record import driver, fake_cuda
+from kernelzero.keck.record import job as record
+from kernelzero.keck.reference import job as reference
+from kernelzero.keck.replay import interpret
+from kernelzero.keck.replay import job as replay
 
 MODULE = """
 import torch

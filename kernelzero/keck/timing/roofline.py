@@ -12,7 +12,7 @@ arguments and writes its results once, one launch an operator, views and allocat
 for its reloads and its reference is not: a speedup of a matmul on the CPU says little.
 """
 
-from kernelzero.keck.verdict import Measurement
+from kernelzero.keck.judge.verdict import Measurement
 
 BANDWIDTH_BYTES_S = 100e9
 LAUNCH_S = 40e-9

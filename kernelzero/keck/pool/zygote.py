@@ -19,7 +19,7 @@ import time
 import traceback
 from pathlib import Path
 
-from kernelzero.keck import sandbox, wire
+from kernelzero.keck.confine import sandbox, wire
 
 
 def main(control_fd: int) -> None:
@@ -55,7 +55,7 @@ def warm_up() -> None:
     import torch
 
     torch.set_num_threads(1)
-    from kernelzero.keck import warm
+    from kernelzero.keck.pool import warm
 
     warm.exercise()
 
@@ -163,11 +163,11 @@ def run_job(sock: socket.socket, cap: int) -> None:
     header, blob = wire.receive(sock, cap)
     kind = header["kind"]
     if kind == "reference":
-        from kernelzero.keck.reference import run
+        from kernelzero.keck.reference.job import run
     elif kind == "record":
-        from kernelzero.keck.record import run
+        from kernelzero.keck.record.job import run
     else:
-        from kernelzero.keck.replay import run
+        from kernelzero.keck.replay.job import run
     header["started"] = start
     run(sock, header, blob)
 

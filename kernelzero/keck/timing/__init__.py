@@ -1,0 +1,3 @@
+"""How fast a correct candidate would be: the roofline estimate (roofline). Measured timers will live here.
+Imports `judge.verdict`.
+"""
