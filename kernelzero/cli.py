@@ -97,21 +97,33 @@ def show(id: str, *, home: Home = HOME) -> None:
 
 
 @app.command
-def verify(reference: str, candidate: str, *, policy: str = "strict", seeds: int = 3) -> None:
-    """Judge a candidate against a reference module; ends with 0 when correct, 1 when not, 3 when it could not be judged.
+def verify(
+    reference: str,
+    *candidates: str,
+    policy: str = "strict",
+    seeds: int = 3,
+    json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+) -> None:
+    """Judge candidates against a reference module; ends with 0 when all are correct, 1 when one is rejected, 3 when one could not be judged.
 
     Parameters
     ----------
     reference: a file in the task format (Model, get_inputs, get_init_inputs).
-    candidate: a file that defines ModelNew, or an answer of a model that holds it.
+    candidates: files that define ModelNew, answers of a model that hold it, or folders of those (*.py, *.md, *.txt).
     policy: strict (compute by own kernels only) or kernelbench (torch operators allowed).
     seeds: number of input draws.
+    json: print one JSON document (docs/verdict.schema.json) instead of prose.
     """
-    from kernelzero.report import print_verdict
     from kernelzero.verify import verify_sources
-    verdict = verify_sources(_read(reference), _read(candidate), policy, seeds)
-    print_verdict(_console(), verdict)
-    sys.exit(3 if verdict.judgement is None else 0 if verdict.correct else 1)
+    source, texts = _read(reference), _candidates(candidates, reference)
+    verdicts = verify_sources(source, texts, policy, seeds)
+    if json:
+        from kernelzero.keck.judge.document import documents
+        print(documents(reference, "triton", policy, seeds, verdicts).model_dump_json(indent=1))
+    else:
+        from kernelzero.report import print_verdicts
+        print_verdicts(_console(), verdicts, policy)
+    sys.exit(1 if any(v.judgement and not v.correct for v in verdicts.values()) else 3 if any(v.judgement is None for v in verdicts.values()) else 0)
 
 
 @app.command
@@ -185,6 +197,21 @@ def _read(path: str) -> str:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UserError(f"{path} is not a text file in UTF-8") from None
+
+
+def _candidates(paths: tuple[str, ...], reference: str) -> dict[str, str]:
+    """path -> text of every candidate; a folder stands for its files, the reference left out."""
+    if not paths:
+        raise UserError("name at least one candidate: a file that defines ModelNew, or a folder of such files")
+    files: list[Path] = []
+    for path in map(Path, paths):
+        inside = sorted(p for p in path.iterdir() if p.suffix in (".py", ".md", ".txt") and p.is_file()) if path.is_dir() else [path]
+        if not inside:
+            raise UserError(f"{path} holds no candidate: no .py, .md or .txt file")
+        files += [p for p in inside if not path.is_dir() or p.resolve() != Path(reference).resolve()]
+    if not files:
+        raise UserError(f"{paths[0]} holds nothing but the reference")
+    return {str(path): _read(str(path)) for path in files}
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,10 +1,14 @@
 """The front door: one clear sentence and status 2 for bad input, the verifier by hand, and commands before there is a run."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from kernelzero.keck.judge.document import SCHEMA, VerdictsDocument
+from kernelzero.keck.judge.reasons import MEANING, NEXT, Reason
 
 KERNELZERO = Path(sys.executable).with_name("kernelzero")
 REFERENCE = """import torch
@@ -77,6 +81,8 @@ def folder(tmp_path):
     (["verify", "syntax.py", "candidate.py"], "the reference is not a task: line"),
     (["verify", "binary.py", "candidate.py"], "not a text file"),
     (["verify", "reference.py", "candidate.py", "--policy", "lax"], "unknown policy 'lax'"),
+    (["verify", "reference.py"], "name at least one candidate"),
+    (["verify", "reference.py", "empty"], "empty holds no candidate"),
     (["verify", "reference.py", "candidate.py", "--seeds", "0"], "--seeds must be at least 1"),
 ])
 def test_bad_input_is_one_sentence_and_status_2(folder, arguments, sentence):
@@ -101,6 +107,63 @@ def test_a_wrong_kernel_has_status_1_and_a_reason(folder, old, new, reason):
     (folder / "candidate.py").write_text(CANDIDATE.replace(old, new))
     status, said = kernelzero("verify", "reference.py", "candidate.py", cwd=folder)
     assert status == 1 and reason in said, said
+
+
+def documents(folder, *arguments: str) -> tuple[int, dict]:
+    status, said = kernelzero("verify", "reference.py", *arguments, "--json", cwd=folder)
+    return status, json.loads(said)
+
+
+def test_the_first_difference_is_named_in_words_and_in_json(folder):
+    # the second of two launches' tail is never stored: 8 x 33 elements, 256 of them written, so the first unwritten is (7, 25)
+    (folder / "candidate.py").write_text(CANDIDATE.replace("(triton.cdiv(x.numel(), 128),)", "(2,)"))
+    status, found = documents(folder, "candidate.py")
+    verdict = found["verdicts"][0]
+    place = verdict["first_difference"]
+    assert status == 1 and found["version"] == SCHEMA and found["judged_by"] == "interpreter" and len(found["unproven"]) == 4
+    assert verdict["status"] == "rejected" and verdict["reason"] == "non_finite" and verdict["speed"] is None and verdict["next"]
+    assert (place["index"], place["shape"], place["got"], place["wrong"], place["call"]) == ([7, 25], [8, 33], "NaN", 8, 1)
+    said = kernelzero("verify", "reference.py", "candidate.py", cwd=folder)[1]
+    assert "output 0 of shape [8, 33] at [7, 25]" in said and "got      NaN" in said and "next: " in said
+
+
+def test_a_folder_has_one_document_and_the_worst_status(folder):
+    kernels = folder / "kernels"
+    kernels.mkdir()
+    (kernels / "a.py").write_text(CANDIDATE)
+    (kernels / "b.md").write_text("The kernel:\n\n```python\n" + CANDIDATE.replace("+ 1.0", "+ 1.5") + "```\n")
+    (kernels / "notes.rst").write_text("no candidate")
+    status, found = documents(folder, "kernels")
+    assert status == 1 and [(v["candidate"], v["status"]) for v in found["verdicts"]] == [("kernels/a.py", "correct"), ("kernels/b.md", "rejected")]
+    place = found["verdicts"][1]["first_difference"]
+    assert place["index"] == [0, 0] and place["got"] == pytest.approx(place["expected"] + 0.5) and place["error"] == pytest.approx(0.5)
+    said = kernelzero("verify", "reference.py", "kernels", cwd=folder)[1]
+    assert "2 candidates: 1 correct, 1 rejected, 0 not judged" in said and "leaves unproven" in said
+
+
+def test_what_cannot_be_judged_has_status_3(folder):
+    (folder / "reference.py").write_text(REFERENCE.replace("torch.relu(x) + 1.0", "x * 0.0"))  # zeros would pass
+    status, found = documents(folder, "candidate.py")
+    assert status == 3 and found["verdicts"][0]["status"] == "not_judged" and "constant" in found["verdicts"][0]["not_judged"]
+
+
+def test_the_share_of_its_own_kernels(folder):
+    # the kernel moves 2 x 1056 bytes in one launch (61.12 ns); torch.add reads and writes as many: half of the estimate
+    half = CANDIDATE.replace("+ 1.0, mask", ", mask").replace("return y", "return y + 1.0")
+    (folder / "candidate.py").write_text(half)
+    status, found = documents(folder, "candidate.py", "--policy", "kernelbench")
+    assert status == 0 and found["verdicts"][0]["speed"]["own_share"] == pytest.approx(0.5)
+    assert "its own kernels take 50% of that time" in kernelzero("verify", "reference.py", "candidate.py", "--policy", "kernelbench", cwd=folder)[1]
+
+
+def test_the_documented_schema_is_the_one_that_is_printed(folder):
+    written = Path(__file__).parents[1] / "docs" / "verdict.schema.json"
+    assert json.loads(written.read_text()) == VerdictsDocument.model_json_schema()
+    VerdictsDocument.model_validate(documents(folder, "candidate.py")[1])
+
+
+def test_every_reason_says_what_it_means_and_what_to_look_at():
+    assert set(NEXT) == set(MEANING) == set(Reason)
 
 
 def test_profiles_and_settings_explain_themselves(folder):

@@ -11,7 +11,7 @@ from kernelzero.keck.confine.limits import Limits
 from kernelzero.keck.judge import comparison
 from kernelzero.keck.judge.cases import cases_of
 from kernelzero.keck.judge.reasons import Reason
-from kernelzero.keck.judge.verdict import Judgement, Stage, Task
+from kernelzero.keck.judge.verdict import Difference, Judgement, Stage, Task
 from kernelzero.keck.pool.processes import JobFailure, Pool
 from kernelzero.keck.references import Reference, ReferenceCache
 from kernelzero.keck.timing import roofline
@@ -83,6 +83,8 @@ class Judging:
             first["launches"],
             first["bytes"],
             versions,
+            own_launches=counts["launches"],
+            own_bytes=counts["bytes"],
         )
 
     def record(self, reference: Reference, index: int) -> tuple[dict, memoryview]:
@@ -201,6 +203,10 @@ class Judging:
         finding = comparison.compare(case.header, case.expected, answer, data)
         tolerance = comparison.tolerance_text([e.dtype for e in case.expected])
         if finding.reason:
+            header = case.header
+            place = finding.place and Difference(
+                seed=header["seed"], scale=header["scale"], call=1, **finding.place
+            )
             near = finding.error is not None and finding.error <= 1.0 / comparison.NEAR_BOUND
             raise Stop(
                 Stage.RAN,
@@ -209,6 +215,7 @@ class Judging:
                 max_error=finding.error,
                 tolerance=tolerance,
                 flaky=passed > 0 or near,
+                difference=place,
             )
         if answer["untouched"] and self.task.policy == "strict":
             raise Stop(

@@ -4,6 +4,6 @@ matplotlib and jinja2 are imported where a page is written.
 """
 
 from kernelzero.report.page import write_report
-from kernelzero.report.tables import frame_table, print_description, print_verdict, settings_table
+from kernelzero.report.tables import frame_table, print_description, print_verdicts, settings_table
 
-__all__ = ["frame_table", "print_description", "print_verdict", "settings_table", "write_report"]
+__all__ = ["frame_table", "print_description", "print_verdicts", "settings_table", "write_report"]

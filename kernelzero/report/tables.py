@@ -8,6 +8,7 @@ from rich.table import Table
 
 from kernelzero.config import Config
 from kernelzero.keck import Verdict
+from kernelzero.keck.judge.document import INTERPRETER_LEAVES, VerdictDocument, document, status_of
 from kernelzero.store.show import ModuleStory
 
 
@@ -24,24 +25,58 @@ def settings_table(config: Config) -> Table:
     return table
 
 
-def print_verdict(console: Console, verdict: Verdict) -> None:
-    """One line that says how it ended, then why, how close, and how fast."""
-    judgement, measured = verdict.judgement, verdict.measurement
-    if judgement is None:
-        console.print(f"[yellow]not judged[/yellow]: {verdict.not_judged}" + (" (worth trying again)" if verdict.retry else ""))
+def print_verdicts(console: Console, verdicts: dict[str, Verdict], policy: str = "strict") -> None:
+    """One or several candidates: each in lines of its own, then how many ended how, and what an interpreter's verdict leaves unproven."""
+    for name, verdict in verdicts.items():
+        if len(verdicts) > 1:
+            console.print(f"{name}: ", end="", markup=False, soft_wrap=True)
+        _print_verdict(console, document(name, verdict), policy)
+    ended = [status_of(verdict) for verdict in verdicts.values()]
+    if len(ended) > 1:
+        console.print(f"{len(ended)} candidates: {ended.count('correct')} correct, {ended.count('rejected')} rejected, {ended.count('not_judged')} not judged")
+    if "correct" in ended:
+        console.print("judged by Triton's interpreter on a CPU, which leaves unproven:")
+        for line in INTERPRETER_LEAVES:
+            console.print(f"- {line}", markup=False)
+
+
+def _print_verdict(console: Console, verdict: VerdictDocument, policy: str) -> None:
+    """A line that says how it ended, then why, where it first differs, how close, how fast, and what to look at next."""
+    def say(text: str) -> None:
+        console.print(text, markup=False)
+
+    if verdict.status == "not_judged":
+        console.print("[yellow]not judged[/yellow]")
+        say(verdict.not_judged + (" (worth trying again)" if verdict.retry else ""))
         return
-    if judgement.correct:
-        console.print("[bold green]correct[/bold green]" + (" but unsteady: the error sits at the tolerance, or some seeds fail" if judgement.flaky else ""))
+    if verdict.status == "correct":
+        console.print("[bold green]correct[/bold green]" + (" but unsteady: the error sits at the tolerance" if verdict.flaky else ""))
     else:
-        console.print(f"[bold red]rejected[/bold red] after stage '{judgement.stage}': [bold]{judgement.reason}[/bold]", soft_wrap=True)
-    if judgement.detail:
-        console.print(judgement.detail, markup=False, soft_wrap=True)
-    if judgement.max_error is not None:
-        console.print(f"largest error: {judgement.max_error:.3g} of the tolerance ({judgement.tolerance})", markup=False, soft_wrap=True)
-    if measured:
-        kind = "estimated by the roofline, not measured" if measured.timer == "roofline" else f"measured on {measured.device}"
-        console.print(f"speedup over eager: {measured.speedup:.2f}x ({kind}; {measured.launches} launches and {measured.bytes_moved:,} bytes against "
-                      f"{measured.reference_launches} and {measured.reference_bytes:,})", soft_wrap=True)
+        console.print(f"[bold red]rejected[/bold red] after stage '{verdict.stage}': [bold]{verdict.reason}[/bold]")
+        say(f"that is: {verdict.meaning}")
+    if verdict.detail:
+        say(verdict.detail)
+    place = verdict.first_difference
+    if place:
+        case = f"seed {place.seed}, scale {place.scale:g}, call {place.call}"
+        say(f"first differs in case {case}, output {place.output} of shape {place.shape} at {place.index}:")
+        say(f"  expected {place.expected}")
+        say(f"  got      {place.got}")
+        if place.tolerance is not None:
+            say(f"  error    {place.error:.3g}" if isinstance(place.error, float) else f"  error    {place.error}")
+            say(f"  allowed  {place.tolerance:.3g}" if isinstance(place.tolerance, float) else f"  allowed  {place.tolerance}")
+        say(f"  {place.wrong} elements differ so, the worst at {place.worst}")
+    if isinstance(verdict.max_error, float):
+        say(f"largest error: {verdict.max_error:.3g} of the tolerance ({verdict.tolerance})")
+    speed = verdict.speed
+    if speed:
+        kind = "estimated by the roofline, not measured" if speed.timer == "roofline" else f"measured on {speed.device}"
+        say(f"speedup over eager: {speed.speedup:.2f}x ({kind}; {speed.launches} launches and {speed.bytes_moved:,} bytes against "
+            f"{speed.reference_launches} and {speed.reference_bytes:,})")
+        if policy == "kernelbench":
+            say(f"its own kernels take {speed.own_share:.0%} of that time, torch's operators the rest")
+    if verdict.next:
+        say(f"next: {verdict.next}")
 
 
 def print_source(console: Console, title: str, source: str) -> None:

@@ -38,11 +38,12 @@ class Expected:
 
 @dataclass(frozen=True)
 class Finding:
-    """reason '' when right; error in units of the bound."""
+    """reason '' when right; error in units of the bound; place: the fields of a `Difference` that a comparison knows."""
 
     reason: str = ""
     detail: str = ""
     error: float | None = None
+    place: dict | None = None
 
 
 def tolerance_text(dtypes: list[str]) -> str:
@@ -83,39 +84,61 @@ def _expected(spec: dict, spec64: dict | None, blob: memoryview) -> Expected:
     return Expected(shape, dtype, value, oracle, bound)
 
 
+def _place(wrong: np.ndarray, want: np.ndarray, got: np.ndarray, error=None, bound=None, ratio=None) -> dict:
+    """The first wrong element in row-major order. wrong: a mask of the output's shape; error, bound, ratio: arrays of it."""
+    first = int(wrong.reshape(-1).argmax())
+    worst = first if ratio is None else int(ratio.reshape(-1).argmax())
+
+    def index(flat: int) -> tuple[int, ...]:
+        return tuple(int(i) for i in np.unravel_index(flat, wrong.shape))
+
+    def value(array):
+        return None if array is None else array.reshape(-1)[first].item()
+
+    return {"shape": tuple(wrong.shape), "index": index(first), "worst": index(worst), "wrong": int(wrong.sum()),
+            "expected": value(want), "got": value(got), "error": value(error), "bound": value(bound)}
+
+
 def compare_value(want: Expected, got: np.ndarray, where: str) -> Finding:
     """One output whose shape and dtype are right."""
     if want.bound is None:
-        wrong = int((want.value != got).sum())
+        mask = want.value != got
+        wrong = int(mask.sum())
         if wrong:
             return Finding(
-                Reason.WRONG_VALUES, f"{where}: {wrong} of {got.size} {want.dtype} elements differ", float("inf")
+                Reason.WRONG_VALUES,
+                f"{where}: {wrong} of {got.size} {want.dtype} elements differ",
+                float("inf"),
+                _place(mask, want.value, got),
             )
         return Finding(error=0.0)
     for name, test in (("NaN", np.isnan), ("inf", np.isposinf), ("-inf", np.isneginf)):
-        wrong = int((test(want.value) != test(got)).sum())
+        mask = test(want.value) != test(got)
+        wrong = int(mask.sum())
         if wrong:
             return Finding(
                 Reason.NON_FINITE,
                 f"{where}: {name} at {wrong} of {got.size} elements where the reference has none, "
                 "or the other way round",
                 float("inf"),
+                _place(mask, want.value, got),
             )
     finite = np.isfinite(got) & np.isfinite(want.oracle)
     if not finite.any():
         return Finding(error=0.0)
-    error = np.abs(got[finite].astype(np.float64) - want.oracle[finite])
-    bound = want.bound[finite]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    bound = want.bound
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        error = np.where(finite, np.abs(got.astype(np.float64) - want.oracle), 0.0)
         ratio = np.where(error == 0.0, 0.0, error / bound)
     worst = float(ratio.max())
     if worst > 1.0:
-        at = int(ratio.argmax())
+        at = np.unravel_index(int(ratio.argmax()), ratio.shape)
         return Finding(
             Reason.WRONG_VALUES,
             f"{where}: error {error[at]:.3g} against a bound of {bound[at]:.3g}, "
             f"{int((ratio > 1).sum())} of {got.size} elements past it",
             worst,
+            _place(ratio > 1, want.oracle, got, error, bound, ratio),
         )
     return Finding(error=worst)
 
@@ -140,7 +163,8 @@ def compare(reference: dict, expected: list[Expected], answer: dict, blob: memor
     for index, (want, spec) in enumerate(zip(expected, specs, strict=True)):
         finding = compare_value(want, wire.to_numpy(spec, blob), f"output {index}" if len(specs) > 1 else "the output")
         if finding.reason:
-            return finding
+            place = None if finding.place is None else {"output": index, **finding.place}
+            return Finding(finding.reason, finding.detail, finding.error, place)
         worst = max(worst, finding.error or 0.0)
     return Finding(error=worst)
 

@@ -22,11 +22,34 @@ class Stage(StrEnum):
 
 
 @dataclass(frozen=True)
+class Difference:
+    """The first element, in row-major order, at which a candidate is past the bound, and the case that showed it.
+
+    call: which call on one module, from 1. output: which tensor of the outputs, from 0. error and bound are None where
+    elements must be equal (integers, booleans, places of NaN and infinity). worst: the element furthest past the bound.
+    """
+
+    seed: int
+    scale: float
+    call: int
+    output: int
+    shape: tuple[int, ...]
+    index: tuple[int, ...]
+    expected: float | int | bool
+    got: float | int | bool
+    error: float | None
+    bound: float | None
+    wrong: int  # elements past the bound
+    worst: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Judgement:
     """stage reached; `reason` (a member of `reasons.Reason`, '' when correct) and one sentence of detail for people.
 
     max_error: largest error over seeds and elements in units of the tolerance (1.0 = at the bound), None if never compared.
     tolerance: the bound in words, as 'float32: 1e-5 * spread + ...'.
+    difference: where the values first differ, when the reason is about values.
     flaky: correct on some seeds only, or max_error within 20% of the bound: no reward is built on it.
     """
 
@@ -36,6 +59,7 @@ class Judgement:
     max_error: float | None = None
     tolerance: str = ""
     flaky: bool = False
+    difference: Difference | None = None
 
     @property
     def correct(self) -> bool:
@@ -55,6 +79,7 @@ class Measurement:
     bytes_moved: int = 0
     reference_launches: int = 0
     reference_bytes: int = 0
+    own_share: float = 1.0  # share of kernel_s that is spent in the candidate's own kernels; 1 under policy strict
     device: str = "cpu"
     versions: dict = field(default_factory=dict)
 

@@ -24,10 +24,18 @@ def seconds(launches: int, bytes_moved: int) -> float:
 
 
 def measurement(
-    launches: int, bytes_moved: int, reference_launches: int, reference_bytes: int, versions: dict
+    launches: int,
+    bytes_moved: int,
+    reference_launches: int,
+    reference_bytes: int,
+    versions: dict,
+    own_launches: int | None = None,
+    own_bytes: int | None = None,
 ) -> Measurement:
+    """Estimates for eager and for the candidate. own_*: the part of the candidate's that its own kernels do (default: all)."""
     reference_s = seconds(reference_launches, reference_bytes)
     kernel_s = seconds(launches, bytes_moved)
+    own_s = seconds(launches if own_launches is None else own_launches, bytes_moved if own_bytes is None else own_bytes)
     speedup = reference_s / kernel_s if kernel_s > 0 else 1.0
     return Measurement(
         timer="roofline",
@@ -38,6 +46,7 @@ def measurement(
         bytes_moved=bytes_moved,
         reference_launches=reference_launches,
         reference_bytes=reference_bytes,
+        own_share=own_s / kernel_s if kernel_s > 0 else 1.0,
         device="cpu",
         versions=versions,
     )
