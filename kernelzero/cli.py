@@ -114,15 +114,18 @@ def verify(
     seeds: number of input draws.
     json: print one JSON document (docs/verdict.schema.json) instead of prose.
     """
-    from kernelzero.verify import verify_sources
     source, texts = _read(reference), _candidates(candidates, reference)
-    verdicts = verify_sources(source, texts, policy, seeds)
-    if json:
+    from kernelzero.keck import Verifier
+    with Verifier(workers=min(os.cpu_count() or 1, len(texts))).start() as verifier:  # it warms up while the rest is imported
         from kernelzero.keck.judge.document import documents
+        from kernelzero.report import print_verdicts
+        from kernelzero.verify import verify_sources
+        console = _console()
+        verdicts = verify_sources(verifier, source, texts, policy, seeds)
+    if json:
         print(documents(reference, "triton", policy, seeds, verdicts).model_dump_json(indent=1))
     else:
-        from kernelzero.report import print_verdicts
-        print_verdicts(_console(), verdicts, policy)
+        print_verdicts(console, verdicts, policy)
     sys.exit(1 if any(v.judgement and not v.correct for v in verdicts.values()) else 3 if any(v.judgement is None for v in verdicts.values()) else 0)
 
 

@@ -7,12 +7,11 @@ from kernelzero.modules import Finding, contract
 
 
 def verify_sources(
-    reference: str, candidates: dict[str, str], policy: str = "strict", seeds: int = 3, backend: str = "triton", workers: int = 2
+    verifier: keck.Verifier, reference: str, candidates: dict[str, str], policy: str = "strict", seeds: int = 3, backend: str = "triton"
 ) -> dict[str, keck.Verdict]:
     """The verdict on each candidate by its name, in order, with one warm start for all.
 
-    candidates: name -> source, or a model's whole answer. UserError when the reference is not a task. Candidates that extraction or the
-    screen refuses start no verifier.
+    candidates: name -> source, or a model's whole answer. UserError when the reference is not a task.
     """
     if policy not in ("strict", "kernelbench"):
         raise UserError(f"unknown policy '{policy}': strict (compute by own kernels only) or kernelbench (torch operators allowed)")
@@ -28,10 +27,7 @@ def verify_sources(
         source, found[name] = _answer(reference, text, policy, backend)
         if found[name] is None:
             tasks[name] = keck.Task(reference, source, backend, policy, tuple(range(seeds)))
-    if tasks:
-        with keck.Verifier(workers=min(workers, len(tasks))) as verifier:
-            found |= dict(zip(tasks, verifier.verify(list(tasks.values())), strict=True))
-    return found
+    return found | dict(zip(tasks, verifier.verify(list(tasks.values())), strict=True))
 
 
 def _answer(reference: str, text: str, policy: str, backend: str) -> tuple[str | None, keck.Verdict | None]:

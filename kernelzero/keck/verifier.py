@@ -52,6 +52,11 @@ class Verifier:
     def __exit__(self, *_) -> None:
         self.close()
 
+    def start(self) -> "Verifier":
+        """Begins the warm start in the background; without it the first task does."""
+        self.pool.start()
+        return self
+
     def close(self) -> None:
         self.threads.shutdown(wait=True, cancel_futures=True)
         self.pool.close()

@@ -99,8 +99,16 @@ class Zygote:
         self.dead = False
         self.isolation: dict = {}
         self.versions: dict = {}
-        self._hello()
-        threading.Thread(target=self._read, daemon=True, name="keck-zygote").start()
+        self.greeting = threading.Lock()
+        self.ready = False
+
+    def wait_ready(self) -> None:
+        """Returns once it is warm; Fault when it did not come up. The first caller waits for the start, which takes seconds."""
+        with self.greeting:
+            if not self.ready:
+                self._hello()
+                self.ready = True
+                threading.Thread(target=self._read, daemon=True, name="keck-zygote").start()
 
     def _hello(self) -> None:
         self.control.settimeout(START_S)
@@ -169,9 +177,12 @@ class Zygote:
 
     def close(self) -> None:
         self.dead = True
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)  # wakes who waits for it
+        if self.ready:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(2)
         self.control.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(2)
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -187,6 +198,16 @@ class Pool:
         self.closed = False
 
     def current(self) -> Zygote:
+        """The warm process, waited for."""
+        zygote = self._started()
+        zygote.wait_ready()
+        return zygote
+
+    def start(self) -> None:
+        """Begins the warm start without waiting for it; whoever asks for the process first waits, and hears of what failed."""
+        self._started()
+
+    def _started(self) -> Zygote:
         with self.lock:
             if self.closed:
                 raise Fault("the verifier is closed")

@@ -11,6 +11,7 @@ import threading
 import torch
 
 from kernelzero.keck.confine import wire
+from kernelzero.keck.pool.deferred import defer_dynamo
 from kernelzero.keck.record import driver, fake_cuda
 from kernelzero.keck.record import job as record
 from kernelzero.keck.reference import job as reference
@@ -101,6 +102,7 @@ def exercise() -> None:
     from triton.runtime.autotuner import Autotuner
     from triton.runtime.jit import JITFunction
 
+    defer_dynamo()
     driver.install()
     interpret.prepare()
     kept = JITFunction.run, Autotuner._bench

@@ -20,9 +20,11 @@ import traceback
 from pathlib import Path
 
 from kernelzero.keck.confine import sandbox, wire
+from kernelzero.keck.pool.deferred import load_if_named
 
 
 def main(control_fd: int) -> None:
+    gc.disable()  # hundreds of modules are imported and kept: collecting meanwhile finds nothing
     isolation = sandbox.Isolation()
     sandbox.enter_namespaces(isolation)
     control = socket.socket(fileno=control_fd)
@@ -31,10 +33,10 @@ def main(control_fd: int) -> None:
     isolation.seccomp = sandbox.can_filter()
     null_fd = os.open(os.devnull, os.O_RDWR)
     own = sandbox.seal(isolation)
-    gc.collect()
     gc.freeze()  # children touch fewer shared pages
     control.send(json.dumps({"ready": True, "isolation": isolation.as_dict(), "versions": versions()}).encode())
     Loop(control, isolation, own, null_fd, base).run()
+    os._exit(0)  # nothing here needs to be taken down in order, and torch takes long over it
 
 
 def versions() -> dict:
@@ -124,6 +126,7 @@ class Loop:
         """Never returns. What a job's code does to this interpreter stays here."""
         status = 70
         try:
+            gc.enable()
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             if folder:
@@ -169,6 +172,7 @@ def run_job(sock: socket.socket, cap: int) -> None:
     else:
         from kernelzero.keck.replay.job import run
     header["started"] = start
+    load_if_named(str(header.get("source", "")))
     run(sock, header, blob)
 
 
