@@ -184,13 +184,16 @@ def _show_query(name: str, params: dict, home: str) -> None:
 
 
 def _print_frame(frame) -> None:
-    from kernelzero.report import frame_table
-    _console().print(frame_table(frame) if frame.height else "no rows")
+    from kernelzero.report import print_rows
+    if frame.height:
+        print_rows(_console(), frame.to_dicts())
+    else:
+        _console().print("no rows")
 
 
 def _console():
     from rich.console import Console
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 160)
+    return Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else 160)
 
 
 def _read(path: str) -> str:

@@ -4,6 +4,7 @@ matplotlib and jinja2 are imported where a page is written.
 """
 
 from kernelzero.report.page import write_report
-from kernelzero.report.tables import frame_table, print_description, print_verdicts, settings_table
+from kernelzero.report.rows import print_rows
+from kernelzero.report.tables import print_description, print_verdicts, settings_table
 
-__all__ = ["frame_table", "print_description", "print_verdicts", "settings_table", "write_report"]
+__all__ = ["print_description", "print_rows", "print_verdicts", "settings_table", "write_report"]

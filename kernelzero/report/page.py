@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kernelzero.errors import UserError
 from kernelzero.report import pictures
-from kernelzero.report.tables import cell
+from kernelzero.report.rows import cell
 from kernelzero.store import Store, describe
 from kernelzero.store.records import Run
 

@@ -1,7 +1,5 @@
 """Tables for the terminal: settings, a verdict, and all that is known of a module or a kernel. Rich renders; nothing is computed here."""
 
-import re
-
 from rich.console import Console
 from rich.syntax import Syntax
 from rich.table import Table
@@ -9,6 +7,7 @@ from rich.table import Table
 from kernelzero.config import Config
 from kernelzero.keck import Verdict
 from kernelzero.keck.judge.document import INTERPRETER_LEAVES, VerdictDocument, document, status_of
+from kernelzero.report.rows import print_rows
 from kernelzero.store.show import ModuleStory
 
 
@@ -104,32 +103,4 @@ def _print_rows(console: Console, title: str, rows: list[dict], most: int = 10) 
     if not rows:
         console.print(f"[bold]{title}[/bold]: nothing recorded")
         return
-    table = Table(title=f"{title}" + (f" (the first {most} of {len(rows)})" if len(rows) > most else ""), title_justify="left", header_style="bold")
-    filled = [name for name in rows[0] if any(row[name] not in (None, "", [], {}) for row in rows)]
-    for name in filled:
-        table.add_column(name, overflow="fold")
-    for row in rows[:most]:
-        table.add_row(*(cell(row[name]) for name in filled))
-    console.print(table)
-
-
-def cell(value) -> str:
-    """A value as a table shows it: ids by their first twelve digits, floats by four, nothing as a dash."""
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, (list, tuple)):
-        return ", ".join(map(str, value))
-    text = str(value)
-    return text[:12] if re.fullmatch("[0-9a-f]{64}", text) else text
-
-
-def frame_table(frame) -> Table:
-    """A polars frame, whole."""
-    table = Table(header_style="bold")
-    for column in frame.columns:
-        table.add_column(column, overflow="fold")
-    for row in frame.iter_rows():
-        table.add_row(*(cell(value) for value in row))
-    return table
+    print_rows(console, rows[:most], title + (f" (the first {most} of {len(rows)})" if len(rows) > most else ""))

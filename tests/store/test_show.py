@@ -1,8 +1,12 @@
 """The story of a module or a kernel by the beginning of its id."""
 
+import io
+
 import pytest
+from rich.console import Console
 
 from kernelzero.errors import UserError
+from kernelzero.report import print_description
 from kernelzero.store.show import KernelStory, ModuleStory, describe
 
 
@@ -43,3 +47,15 @@ def test_none_or_several(filled):
     for nothing in ("ffff", "", "  ", "%"):
         with pytest.raises(UserError, match="no module or kernel"):
             describe(filled, nothing)
+
+
+@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("wanted", ["k1", "relu"])
+def test_it_is_readable_in_a_terminal(filled, width, wanted):
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    print_description(console, describe(filled, wanted))
+    lines = console.file.getvalue().splitlines()
+    assert all(len(line) <= width for line in lines)
+    words = " ".join(" ".join(lines).split())
+    for whole in ("relu0000", "wrong values", "run-a", "proposer"):  # no word is broken
+        assert whole in words
