@@ -9,15 +9,15 @@ import time
 from kernelzero.keck.confine import wire
 from kernelzero.keck.confine.limits import Limits
 from kernelzero.keck.judge import comparison
-from kernelzero.keck.judge.cases import cases_of
+from kernelzero.keck.judge.cases import DRAWN, Case, cases_of, special_cases
 from kernelzero.keck.judge.reasons import Reason
 from kernelzero.keck.judge.verdict import Difference, Judgement, Stage, Task
 from kernelzero.keck.pool.processes import JobFailure, Pool
-from kernelzero.keck.references import Reference, ReferenceCache
+from kernelzero.keck.references import Reference, ReferenceCache, ReferenceCase
 from kernelzero.keck.timing import roofline
 from kernelzero.source import digest, normalise
 
-KECK_VERSION = "1"
+KECK_VERSION = "2"
 STAGES = {stage.value: stage for stage in Stage}
 
 
@@ -49,6 +49,7 @@ class Judging:
     def run(self) -> dict:
         now = time.perf_counter()
         module, cases = normalise(self.task.module), cases_of(tuple(self.task.seeds), tuple(self.task.scales))
+        cases += special_cases(cases[0])
         reference = self.references.get(f"{digest(module)} {cases}", module, cases)
         self.timed("reference", now)
         if reference.failed:
@@ -60,15 +61,18 @@ class Judging:
             raise NotJudged(
                 f"a constant would pass for this module ({reference.passed_by}), so it can tell nothing apart"
             )
-        groups: dict[str, list[int]] = {}
-        for index, case in enumerate(reference.cases):
-            groups.setdefault(case.signature, []).append(index)
         worst, counts, passed = 0.0, None, 0
-        for indices in groups.values():
-            tape, constants = self.record(reference, indices[0])
-            for finding, answer in self.replay(reference, indices, tape, constants, passed):
-                worst, passed = max(worst, finding.error or 0.0), passed + 1
-                counts = counts or answer
+        tapes: dict[str, tuple] = {}
+        for cases in (reference.cases, reference.special):  # special values only for what is right on the drawn ones
+            groups: dict[str, list[ReferenceCase]] = {}
+            for case in cases:
+                groups.setdefault(case.signature, []).append(case)
+            for signature, group in groups.items():
+                if signature not in tapes:
+                    tapes[signature] = self.record(reference, group[0])
+                for finding, answer in self.replay(group, *tapes[signature], passed):
+                    worst, passed = max(worst, finding.error or 0.0), passed + 1
+                    counts = counts or answer
         judgement = Judgement(
             Stage.CORRECT, "", "", worst, comparison.tolerance_text(dtypes), flaky=worst >= comparison.NEAR_BOUND
         )
@@ -87,9 +91,9 @@ class Judging:
             own_bytes=counts["bytes"],
         )
 
-    def record(self, reference: Reference, index: int) -> tuple[dict, memoryview]:
+    def record(self, reference: Reference, case: ReferenceCase) -> tuple[dict, memoryview]:
         now = time.perf_counter()
-        header = reference.cases[index].header
+        header = case.header
         shared = [name for name, kind, _ in header["parameters"] if kind != "parameter"]
         request = {
             "kind": "record",
@@ -145,12 +149,11 @@ class Judging:
                     f"the reference's a {kind} {list(shape)} {dtype}",
                 )
 
-    def replay(self, reference: Reference, indices: list[int], tape: dict, constants: memoryview, passed: int):
+    def replay(self, cases: list[ReferenceCase], tape: dict, constants: memoryview, passed: int):
         """Yields (finding, answer) of each case that is right; raises Stop at the first that is not."""
         now = time.perf_counter()
         blob, specs = bytearray(constants), []
-        for index in indices:
-            case = reference.cases[index]
+        for case in cases:
             specs.append(
                 {
                     "inputs": case.header["inputs"],
@@ -173,10 +176,10 @@ class Judging:
                 request, blob, self.limits.seconds_of("replay"), self.limits.output_bytes
             ):
                 now = self.timed("replay", now)
-                yield self.compare(reference.cases[indices[done]], answer, data, passed + done), answer
+                yield self.compare(cases[done], answer, data, passed + done), answer
                 now = self.timed("judge", now)
                 done += 1
-                if done == len(indices):
+                if done == len(cases):
                     return
         except JobFailure as failure:
             raise Stop(
@@ -205,16 +208,16 @@ class Judging:
         if finding.reason:
             header = case.header
             place = finding.place and Difference(
-                seed=header["seed"], scale=header["scale"], call=1, **finding.place
+                seed=header["seed"], scale=header["scale"], values=header["values"], call=1, **finding.place
             )
             near = finding.error is not None and finding.error <= 1.0 / comparison.NEAR_BOUND
             raise Stop(
                 Stage.RAN,
                 finding.reason,
-                f"seed {case.header['seed']}, scale {case.header['scale']:g}: {finding.detail}",
+                f"{Case(header['seed'], header['scale'], header['values'])}: {finding.detail}",
                 max_error=finding.error,
                 tolerance=tolerance,
-                flaky=passed > 0 or near,
+                flaky=near or passed > 0 and header["values"] == DRAWN,
                 difference=place,
             )
         if answer["untouched"] and self.task.policy == "strict":

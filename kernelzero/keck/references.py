@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from kernelzero.keck.confine import wire
 from kernelzero.keck.confine.limits import Limits
 from kernelzero.keck.judge import comparison
+from kernelzero.keck.judge.cases import DRAWN, Case
 from kernelzero.keck.judge.reasons import Reason
 from kernelzero.keck.pool.processes import JobFailure, Pool
-from kernelzero.keck.reference.runs import Case, ModuleJob, ModuleRun
+from kernelzero.keck.reference.runs import Case as ModuleCase
+from kernelzero.keck.reference.runs import ModuleJob, ModuleRun
 
 
 @dataclass(frozen=True)
@@ -37,13 +39,14 @@ class Reference:
     detail: str = ""
     passed_by: str = ""
     size: int = 0
+    special: list[ReferenceCase] = field(default_factory=list)
 
     @property
     def parameters(self) -> list:
         return self.cases[0].header["parameters"]
 
 
-def read_case(header: dict, blob: memoryview) -> ReferenceCase:
+def read_case(header: dict, blob: memoryview, drawn: ReferenceCase | None = None) -> ReferenceCase:
     specs = wire.leaves(header["inputs"]) + wire.leaves(header["init"]) + [spec for _, _, spec in header["parameters"]]
     for spec in specs + wire.leaves(header["outputs"]):
         wire.check_tensor(spec, len(blob))
@@ -51,28 +54,38 @@ def read_case(header: dict, blob: memoryview) -> ReferenceCase:
         raise wire.WireError("counts are no whole numbers")
     end = max((spec["at"] + spec["size"] for spec in specs), default=0)
     bare = [wire.map_nest(header[key], lambda s: [s["dtype"], s["shape"], s["stride"]]) for key in ("inputs", "init")]
-    return ReferenceCase(header, blob, blob[:end], json.dumps(bare), comparison.expectations(header, blob))
+    return ReferenceCase(header, blob, blob[:end], json.dumps(bare), comparison.expectations(header, blob, drawn.expected if drawn else None))
 
 
-def run_reference(pool: Pool, source: str, cases: list, limits: Limits) -> Reference:
-    """Faults are raised; what the module does wrong is in the value."""
+def run_reference(pool: Pool, source: str, cases: list[Case], limits: Limits) -> Reference:
+    """Faults are raised; what the module does wrong is in the value. Drawn cases stand before the special ones."""
     found: list[ReferenceCase] = []
-    request = {"kind": "reference", "source": source, "cases": cases}
+    special: list[ReferenceCase] = []
+    answers, drawn = 0, sum(case.values == DRAWN for case in cases)
+    request = {"kind": "reference", "source": source, "cases": [[case.seed, case.scale, case.values] for case in cases]}
     try:
         for header, blob in pool.run(request, b"", limits.seconds_of("reference"), limits.output_bytes):
             if "failed" in header:
                 return Reference(found, str(header["failed"]), str(header.get("detail", ""))[:500])
-            found.append(read_case(header, blob))
-            if len(found) == len(cases):
+            answers += 1
+            if answers <= drawn:
+                found.append(read_case(header, blob))
+            elif "without" not in header:
+                case = read_case(header, blob, found[0])
+                special += [case] if comparison.tells(case.expected, header["values"]) else []
+            if answers == len(cases):
                 break
     except JobFailure as failure:
         return Reference(found, str(failure.reason), failure.detail)
     except (wire.WireError, KeyError, TypeError, ValueError) as error:
         return Reference(found, str(Reason.BAD_TAPE), f"the module's process sent no case: {error}"[:300])
-    if len(found) < len(cases):
+    if len(found) < drawn:
         return Reference(found, str(Reason.EXITED), "the module's process left without a result")
     return Reference(
-        found, passed_by=comparison.passed_by([c.expected for c in found]), size=sum(len(c.blob) * 3 for c in found)
+        found,
+        passed_by=comparison.passed_by([c.expected for c in found]),
+        size=sum(len(c.blob) * 3 for c in found + special),
+        special=special,
     )
 
 
@@ -134,13 +147,13 @@ def decode_run(raw: tuple[Reference, ModuleJob, float, str]) -> ModuleRun:
     )
 
 
-def _case(header: dict, blob) -> Case:
+def _case(header: dict, blob) -> ModuleCase:
     def nest(name):
         return (
             None if header.get(name) is None else wire.decode_nest(header[name], lambda spec: wire.to_torch(spec, blob))
         )
 
-    return Case(
+    return ModuleCase(
         seed=header["seed"],
         scale=header["scale"],
         inputs=nest("inputs"),

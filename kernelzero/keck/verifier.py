@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 from kernelzero.keck.confine.limits import Limits
+from kernelzero.keck.judge.cases import Case
 from kernelzero.keck.judge.verdict import Task, Verdict
 from kernelzero.keck.judging import KECK_VERSION, Judging, NotJudged, Stop
 from kernelzero.keck.pool.processes import Fault, Pool
@@ -100,7 +101,7 @@ class Verifier:
 
     def _run_module(self, job: ModuleJob):
         start = time.perf_counter()
-        cases = [(seed, scale) for seed in job.seeds for scale in job.scales]
+        cases = [Case(seed, scale) for seed in job.seeds for scale in job.scales]
         fault = ""
         for _ in range(self.limits.retries + 1):
             try:

@@ -57,7 +57,7 @@ def _print_verdict(console: Console, verdict: VerdictDocument, policy: str) -> N
         say(verdict.detail)
     place = verdict.first_difference
     if place:
-        case = f"seed {place.seed}, scale {place.scale:g}, call {place.call}"
+        case = f"seed {place.seed}, scale {place.scale:g}, values {place.values}, call {place.call}"
         say(f"first differs in case {case}, output {place.output} of shape {place.shape} at {place.index}:")
         say(f"  expected {place.expected}")
         say(f"  got      {place.got}")

@@ -10,7 +10,7 @@ import torch
 from kernelzero.keck import Task, judgement_key
 from kernelzero.keck.confine import wire
 from kernelzero.keck.judge import comparison as judge
-from kernelzero.keck.judge.cases import cases_of
+from kernelzero.keck.judge.cases import Case, cases_of
 from kernelzero.keck.judge.reasons import MEANING, Reason
 from kernelzero.keck.timing import roofline
 
@@ -87,8 +87,8 @@ def test_roofline_by_hand():
 
 
 def test_cases_use_every_seed_and_scale():
-    assert cases_of((0, 1, 2), (1.0, 3.0)) == [(0, 1.0), (1, 3.0), (2, 1.0)]
-    assert cases_of((5,), (1.0, 3.0)) == [(5, 1.0), (5, 3.0)]
+    assert cases_of((0, 1, 2), (1.0, 3.0)) == [Case(0, 1.0), Case(1, 3.0), Case(2, 1.0)]
+    assert cases_of((5,), (1.0, 3.0)) == [Case(5, 1.0), Case(5, 3.0)]
     assert len(cases_of((0, 1), (1.0, 2.0))) == 3 and len(set(cases_of((0, 1), (1.0, 2.0)))) == 3
 
 

@@ -31,6 +31,7 @@ class FirstDifference(BaseModel):
 
     seed: int
     scale: float = Field(description="factor on floating-point inputs")
+    values: str = Field(description="'drawn', or special values: large, tiny, offset, ...")
     call: int = Field(description="which call on one module, from 1")
     output: int = Field(description="which tensor of the outputs, from 0")
     shape: list[int]

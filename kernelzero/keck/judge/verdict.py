@@ -31,6 +31,7 @@ class Difference:
 
     seed: int
     scale: float
+    values: str  # 'drawn', or the special values of judge.cases
     call: int
     output: int
     shape: tuple[int, ...]

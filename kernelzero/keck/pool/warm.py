@@ -108,7 +108,7 @@ def exercise() -> None:
     kept = JITFunction.run, Autotuner._bench
     methods, cuda = fake_cuda.originals(), dict(vars(torch.cuda))
     for _ in range(2):
-        frames = _collect(reference.run, {"source": MODULE, "cases": [[0, 1.0]]})
+        frames = _collect(reference.run, {"source": MODULE, "cases": [[0, 1.0, "drawn"]]})
         answer, data = frames[0]
         assert "failed" not in answer, answer
         request = {

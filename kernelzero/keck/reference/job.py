@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kernelzero.keck.confine import wire
 from kernelzero.keck.judge.reasons import Reason
 from kernelzero.keck.language.operators import is_free
+from kernelzero.keck.reference.values import last_bit_off, special
 
 
 class Failure(Exception):
@@ -112,9 +113,28 @@ def call64(model, inputs):
         torch.set_default_dtype(torch.float32)
 
 
-def run_case(namespace: dict, seed: int, scale: float, count: bool) -> tuple[dict, bytes]:
+def moved(model, inputs, out64, seed: int) -> list | None:
+    """How far each output of the oracle moves when every input is off by its last bit: what any order of rounding may cost there."""
+    if out64 is None:
+        return None
+    torch.manual_seed(seed)
+    other = call64(model, last_bit_off(inputs))
+    if other is None:
+        return None
+    pairs = zip(torch.utils._pytree.tree_leaves(out64), torch.utils._pytree.tree_leaves(other), strict=True)
+    return [_largest((a - b).abs()) if isinstance(a, torch.Tensor) and a.is_floating_point() else 0.0 for a, b in pairs if isinstance(a, torch.Tensor)]
+
+
+def _largest(difference) -> float:
+    finite = difference[torch.isfinite(difference)]
+    return float(finite.max()) if finite.numel() else 0.0
+
+
+def run_case(namespace: dict, seed: int, scale: float, values: str, count: bool) -> tuple[dict, bytes]:
     packer = wire.Packer()
     inputs, init = draw(namespace, seed, scale)
+    if values != "drawn":
+        inputs = special(inputs, values)
     torch.manual_seed(seed)
     model = namespace["Model"](*init)
     model.eval()
@@ -124,6 +144,7 @@ def run_case(namespace: dict, seed: int, scale: float, count: bool) -> tuple[dic
     header = {
         "seed": seed,
         "scale": scale,
+        "values": values,
         "inputs": wire.encode_nest(list(inputs), packer.add),
         "init": wire.encode_nest(init, packer.add),
         "parameters": [[name, _kind(name, names, persistent), packer.add(t)] for name, t in state.items()],
@@ -142,6 +163,7 @@ def run_case(namespace: dict, seed: int, scale: float, count: bool) -> tuple[dic
     torch.manual_seed(seed)
     out64 = call64(model, inputs)
     header["outputs64"] = None if out64 is None else wire.encode_nest(out64, lambda t: packer.add(_plain(t)))
+    header["moved"] = moved(model, inputs, out64, seed) if values != "drawn" else None
     header["launches"], header["bytes"] = counter.launches, counter.bytes
     return header, packer.blob
 
@@ -165,8 +187,13 @@ def run(sock, header: dict, blob) -> None:
             for wanted in ("Model", "get_inputs", "get_init_inputs"):
                 if not callable(namespace.get(wanted)):
                     raise Failure(Reason.UNDEFINED_NAME, f"the module defines no {wanted}")
-            for index, (seed, scale) in enumerate(header["cases"]):
-                answer, data = run_case(namespace, seed, scale, count=index == 0)
+            for index, (seed, scale, values) in enumerate(header["cases"]):
+                try:
+                    answer, data = run_case(namespace, seed, scale, values, count=index == 0)
+                except (RuntimeError, ValueError, IndexError, AssertionError):
+                    if values == "drawn":
+                        raise
+                    answer, data = {"without": values}, b""  # the module does not take such inputs
                 wire.send(sock, answer, data)
     except MemoryError:
         wire.send(sock, {"failed": Reason.OUT_OF_MEMORY, "detail": "the module runs past its memory"})
