@@ -50,10 +50,9 @@ def code_blocks(completion: str) -> list[Block]:
 def extract_answer(completion: str, backend: str = "triton", finish_reason: str = "stop") -> Answer:
     """The candidate in a completion. backend: 'triton' | 'cuda'. finish_reason: the sampler's, 'length' when it hit
     the limit."""
-    if _is_plain(completion):
-        tree = parse(completion)
-        if isinstance(tree, ast.Module) and "ModelNew" in defines(tree) and finish_reason != "length":
-            return Answer(completion)
+    tree = parse(completion)
+    if isinstance(tree, ast.Module) and "ModelNew" in defines(tree) and finish_reason != "length" and "\r" not in completion:
+        return Answer(completion)  # a file that parses and defines it is the answer, whole: backticks and odd characters are its own
     blocks, reasoning_open = fences.split(completion)
     index = _choose(blocks)
     if index is None:

@@ -216,6 +216,9 @@ def test_odd_characters_are_repaired_outside_strings_and_keep_the_identity():
     ):
         for completion in (code, fenced(code)):
             found = answer(completion)
+            if name == "tabs" and completion == code:  # a file that parses is the answer as it stands
+                assert (found.source, found.repaired) == (code, ())
+                continue
             assert is_good(found), name
             # a byte-order mark inside a fence is one zero-width character of many
             expected = "zero_width" if name == "byte_order_mark" and completion != code else name
@@ -270,3 +273,17 @@ def test_a_model_that_repeats_itself_does_not_hold_up_the_rest(completion):
     start = time.perf_counter()
     assert answer(completion).source is None
     assert time.perf_counter() - start < 3.0
+
+
+@pytest.mark.parametrize("inside", [
+    'NOTE = """write it as\n```python\nclass ModelNew: ...\n```\nor not"""',
+    "# ``` a fence in a comment",
+    "if True:\n\tTABS = 1",
+    'NAME = "caf\u00e9 \u2013 \u201cquoted\u201d"  # \u03b1\u03b2',
+    'DOC = "<think>no reasoning</think>"',
+])
+def test_a_file_that_parses_and_defines_it_is_the_answer_whole(inside):
+    source = "import torch\nimport triton\n\n" + inside + "\n\n\nclass ModelNew(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+    for text in (source, '"""A docstring."""\n' + source, "x = 1\n" + source):
+        answer = extract_answer(text)
+        assert (answer.source, answer.reason, answer.repaired) == (text, "", ())

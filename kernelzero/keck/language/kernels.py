@@ -70,6 +70,10 @@ ATTRIBUTES = frozenset(
 ) | {"value", "dtype", "type", "shape", "element_ty"}
 
 
+# the language's enumerations (tl.PropagateNan): classes of its compiled half
+ENUMERATIONS = tuple(v for v in vars(tl).values() if isinstance(v, type) and hasattr(v, "__members__") and v.__module__.startswith("triton."))
+
+
 class NotTriton(Exception):
     """The kernel holds something that is not Triton's language; the message says what."""
 
@@ -105,6 +109,8 @@ def encode_value(value, kernel_index):
         return None if inner is None else {"constexpr": inner}
     if isinstance(value, tl.dtype):
         return {"dtype": value.name}
+    if isinstance(value, ENUMERATIONS):
+        return {"enumeration": [type(value).__name__, value.name]}
     if value is None or isinstance(value, (bool, int, float, str)):
         return {"scalar": value}
     if isinstance(value, (tuple, list)):
@@ -137,6 +143,8 @@ def decode_value(node, kernels: list):
         return tl.constexpr(decode_value(body, kernels))
     if kind == "dtype":
         return next(d for d in DTYPES if d.name == body)
+    if kind == "enumeration":
+        return next(e for e in ENUMERATIONS if e.__name__ == body[0]).__members__[body[1]]
     if kind == "tuple":
         return tuple(decode_value(item, kernels) for item in body)
     if kind == "scalar" and (body is None or isinstance(body, (bool, int, float, str))):
@@ -158,7 +166,7 @@ def is_language(value) -> bool:
     ):
         return True
     if isinstance(value, type):
-        return (value.__module__ or "").startswith("triton.language")
+        return value in ENUMERATIONS or (value.__module__ or "").startswith("triton.language")
     if value in (tl.range, tl.static_range, triton.cdiv, triton.next_power_of_2):
         return True
     module = getattr(value, "__module__", "") or ""
@@ -204,12 +212,13 @@ def _check_attribute(node: ast.Attribute, own: set, namespace: dict) -> None:
         root = root.value
     value = namespace.get(root.id) if isinstance(root, ast.Name) and root.id not in own else None
     if not isinstance(value, types.ModuleType):
-        if node.attr not in ATTRIBUTES:
+        member = len(chain) == 1 and isinstance(value, type) and value in ENUMERATIONS and node.attr in value.__members__
+        if node.attr not in ATTRIBUTES and not member:
             raise NotTriton(f"the attribute {node.attr}")
         return
     for name in reversed(chain):
         if not isinstance(value, types.ModuleType):
-            if name not in ATTRIBUTES:
+            if name not in ATTRIBUTES and not (value in ENUMERATIONS and name in value.__members__):
                 raise NotTriton(f"the attribute {name}")
             return
         value = getattr(value, name, None)

@@ -238,12 +238,21 @@ def _for_interpreter(value):
     return value
 
 
+def _argument(value):
+    """What a compiled kernel is given for a host value: a float is an fp32 scalar there (upstream hands on the Python float)."""
+    if isinstance(value, float):
+        return tl.tensor(ti.TensorHandle(np.array([value], dtype=np.float32), tl.float32), tl.float32)
+    if isinstance(value, tuple):
+        return ti._tuple_create(value, map(_argument, value))
+    return ti._implicit_cvt(value)
+
+
 def launch(function, names: list[str], constexprs: set[str], arguments: dict, grid: list[int], ranges) -> None:
     """Every program of the grid, one after the other."""
     MEMORY.enter(ranges)
     builder = ti.interpreter_builder
     with patched(), np.errstate(all="ignore"):
-        values = {n: arguments[n] if n in constexprs else ti._implicit_cvt(arguments[n]) for n in names}
+        values = {n: arguments[n] if n in constexprs else _argument(arguments[n]) for n in names}
         builder.set_grid_dim(*grid)
         for x in range(grid[0]):
             for y in range(grid[1]):
