@@ -18,7 +18,7 @@ from kernelzero.keck.judge.verdict import Verdict
 SCHEMA = "kernelzero.verdicts/1.0"
 INTERPRETER_LEAVES = (
     "that it compiles past TTIR: registers, shared memory, PTX",
-    "races between programs: the interpreter runs them one by one",
+    "races between programs that use atomics, and on the card's own memory model",
     "the card's own precision of tl.dot (TF32)",
     "the time: the speedup is the roofline's estimate",
 )

@@ -45,6 +45,7 @@ class Reason(StrEnum):
     KERNEL_ERROR = "kernel_error"
     OPERATOR_ERROR = "operator_error"
     OUT_OF_BOUNDS = "out_of_bounds"
+    RACE = "race"
     TIMEOUT = "timeout"
     OUT_OF_MEMORY = "out_of_memory"
     CRASHED = "crashed"
@@ -92,6 +93,7 @@ MEANING = {
     Reason.KERNEL_ERROR: "a kernel failed while it ran",
     Reason.OPERATOR_ERROR: "a recorded torch operator failed while it ran",
     Reason.OUT_OF_BOUNDS: "a kernel touched memory outside the tensors it was given",
+    Reason.RACE: "two programs of a launch touch one cell, one of them stores, and nothing orders them",
     Reason.TIMEOUT: "it ran past its time",
     Reason.OUT_OF_MEMORY: "it ran past its memory",
     Reason.CRASHED: "its process was killed by a signal",
@@ -138,6 +140,7 @@ NEXT = {
     Reason.KERNEL_ERROR: "look at the line that the sentence names",
     Reason.OPERATOR_ERROR: "look at the operator's sentence",
     Reason.OUT_OF_BOUNDS: "mask every load and store with the tensor's size",
+    Reason.RACE: "give every cell to one program, use tl.atomic_*, or split the work into two launches",
     Reason.TIMEOUT: "look for a loop without end, or for far too many programs",
     Reason.OUT_OF_MEMORY: "allocate less: blocks and temporaries",
     Reason.CRASHED: "look for ctypes, recursion or memory that is not its own",

@@ -23,8 +23,10 @@ from triton.runtime.jit import JITFunction
 from kernelzero.keck.language import kernels
 from kernelzero.keck.replay import libdevice
 from kernelzero.keck.replay.memory import DeviceLimit, Memory
+from kernelzero.keck.replay.races import Races
 
 MEMORY = Memory()
+RACES = Races()
 _changes: list[tuple[object, str, object]] = []
 _standard: dict[JITFunction, object] = {}
 
@@ -35,26 +37,44 @@ def _masked_load(self, ptrs, mask, other, cache_modifier, eviction_policy, is_vo
     dtype = ti._get_np_dtype(dtype_tt)
     data, live = ptrs.data, np.broadcast_to(mask.data, ptrs.data.shape)
     MEMORY.loaded += MEMORY.touch(data, live, dtype.itemsize, False)
+    if RACES.watching:
+        RACES.note(data[live], dtype.itemsize, "load", MEMORY.ranges)
     other = np.zeros(data.shape, dtype=dtype) if other is None else other.data
     return ti.TensorHandle(ti._interpreter.load(data, mask.data, other, dtype), dtype_tt)
 
 
 def _masked_store(self, ptrs, value, mask, cache_modifier, eviction_policy):
     _refuse(ptrs.get_element_ty())
-    size = ti._get_np_dtype(ptrs.get_element_ty()).itemsize
-    MEMORY.stored += MEMORY.touch(ptrs.data, np.broadcast_to(mask.data, ptrs.data.shape), size, True)
+    dtype = ti._get_np_dtype(ptrs.get_element_ty())
+    live = np.broadcast_to(mask.data, ptrs.data.shape)
+    MEMORY.stored += MEMORY.touch(ptrs.data, live, dtype.itemsize, True)
+    if RACES.watching:
+        _watch_store(ptrs.data, live, np.broadcast_to(value.data, ptrs.data.shape).astype(dtype, copy=False), dtype)
     return ti._interpreter.store(ptrs.data, value.data, mask.data)
+
+
+def _watch_store(pointers, live, values, dtype) -> None:
+    present = ti._interpreter.load(pointers, live, np.zeros(pointers.shape, dtype=dtype), dtype)
+    bits = np.dtype(("V", dtype.itemsize))
+    differs = np.ascontiguousarray(present[live]).view(bits) != np.ascontiguousarray(values[live]).view(bits)
+    RACES.check_lanes(pointers[live], values[live])
+    RACES.note(pointers[live], dtype.itemsize, "store", MEMORY.ranges, differs)
 
 
 def _atomic_rmw(self, op, ptr, val, mask, sem, scope):
     size = ti._get_np_dtype(ptr.get_element_ty()).itemsize
-    MEMORY.stored += 2 * MEMORY.touch(ptr.data, np.broadcast_to(mask.data, ptr.data.shape), size, True)
+    live = np.broadcast_to(mask.data, ptr.data.shape)
+    MEMORY.stored += 2 * MEMORY.touch(ptr.data, live, size, True)
+    if RACES.watching:
+        RACES.note(ptr.data[live], size, "atomic", MEMORY.ranges)
     return _original_rmw(self, op, ptr, val, mask, sem, scope)
 
 
 def _atomic_cas(self, ptr, cmp, val, sem, scope):
     size = ti._get_np_dtype(ptr.get_element_ty()).itemsize
     MEMORY.stored += 2 * MEMORY.touch(ptr.data, np.ones_like(ptr.data, dtype=bool), size, True)
+    if RACES.watching:
+        RACES.note(ptr.data.reshape(-1), size, "atomic", MEMORY.ranges)
     return _original_cas(self, ptr, cmp, val, sem, scope)
 
 
@@ -250,6 +270,7 @@ def _argument(value):
 def launch(function, names: list[str], constexprs: set[str], arguments: dict, grid: list[int], ranges) -> None:
     """Every program of the grid, one after the other."""
     MEMORY.enter(ranges)
+    RACES.enter()
     builder = ti.interpreter_builder
     with patched(), np.errstate(all="ignore"):
         values = {n: arguments[n] if n in constexprs else _argument(arguments[n]) for n in names}
@@ -258,4 +279,5 @@ def launch(function, names: list[str], constexprs: set[str], arguments: dict, gr
             for y in range(grid[1]):
                 for z in range(grid[2]):
                     builder.grid_idx = (x, y, z)
+                    RACES.program = (z * grid[1] + y) * grid[0] + x
                     function(**values)

@@ -8,6 +8,7 @@ anything can read them.
 
 import linecache
 import math
+import traceback
 
 import torch
 import triton
@@ -19,6 +20,7 @@ from kernelzero.keck.language import kernels
 from kernelzero.keck.language.operators import ALLOCATIONS, STRICT, is_free, name_of
 from kernelzero.keck.replay import interpret
 from kernelzero.keck.replay.memory import DeviceLimit, OutOfBounds
+from kernelzero.keck.replay.races import Race
 
 
 class Failure(Exception):
@@ -94,6 +96,9 @@ class Program:
             raise Failure(
                 Reason.OUT_OF_BOUNDS, f"{jit.fn.__name__}: {error} lie outside the tensors it was given"
             ) from None
+        except Race as error:
+            line = _line(error, jit.fn.__name__)
+            raise Failure(Reason.RACE, f"{jit.fn.__name__}{line}: {error}") from None
         except (DeviceLimit, MemoryError):
             raise
         except Exception as error:
@@ -109,6 +114,12 @@ def _placeholder(node: dict):
 class _Any:
     def __getitem__(self, index):
         return None
+
+
+def _line(error: BaseException, name: str) -> str:
+    """Where in the kernel's source an access stood that was refused."""
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == f"<kernel {name}>"]
+    return f", line {lines[-1]} of the kernel" if lines else ""
 
 
 def _first_lines(error: BaseException) -> str:
@@ -272,6 +283,7 @@ def run(sock, header: dict, blob) -> None:
         with torch.no_grad():
             program = Program(header["tape"]["kernels"])
             for index in range(len(header["cases"])):
+                interpret.RACES.watching = index == 0  # addresses do not depend on values, but for gathers
                 case(sock, header, index, program, header["tape"], blobs)
     except Failure as failure:
         wire.send(sock, {"failed": failure.reason, "case": index, "detail": failure.detail})
